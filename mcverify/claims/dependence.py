@@ -1,0 +1,261 @@
+"""When independence fails: what becomes of E q·k = 0 and Var(q·k) = d_k, case by case."""
+
+from fractions import Fraction
+
+from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
+from mcverify.attention import matched_scores, other_scores, scores
+from mcverify.statistic import exact, mean, proportion, slope, variance
+from mcverify.theory import enumeration
+
+D_K = [1, 8, 64, 512]
+RHO = [0.3, -0.6]
+BASES = [*laws.STANDARD, laws.exponential]
+PAIRS = [laws.correlated(base, rho) for base in BASES for rho in RHO]
+SAME = [laws.identical(base) for base in BASES if base is not laws.rademacher]
+
+
+def per_width(value):
+    """Scores grow with d_k in the mean, so margins of 0 are stated for q·k/d_k."""
+    return lambda law, d_k: value(law, d_k) / d_k
+
+
+# --- a token's key follows its own query ------------------------------------------------------
+
+
+@claim(
+    mean,
+    equals=lambda law: law.rho,
+    within=absolute(0.01),
+    over=grid(law=PAIRS, d_k=D_K),
+    decides="C5",
+)
+def correlated_mean(q, k, d_k):
+    """E q·k = ρ d_k when a token's q and k have correlation ρ: it grows with d_k, and not with √d_k."""
+    return matched_scores(q, k, scale=1 / d_k)
+
+
+@claim(
+    variance,
+    equals=lambda law, d_k: theory.correlated_variance(law.rho, law.base.fourth_moment, d_k),
+    within=relative(0.05),  # no crossing helps: a token has one key of its own
+    over=grid(law=PAIRS[:-2], d_k=D_K) + grid(law=PAIRS[-2:], d_k=D_K[1:]),
+    decides="A5 C5",
+)
+def correlated_variance(q, k):
+    """Var(q·k) = d_k(1 + ρ²(κ − 2)) when a token's q and k have correlation ρ; d_k(1 + ρ²) for normal laws."""
+    return matched_scores(q, k)
+
+
+@claim(
+    variance,
+    equals=lambda d_k: d_k,
+    within=relative(0.05),
+    over=grid(law=[laws.correlated(laws.normal, rho) for rho in (0.5, -0.6)], d_k=D_K),
+    decides="A5",
+    expect=Verdict.REFUTED,
+)
+def correlated_keeps_variance(q, k):
+    """Var(q·k) = d_k for correlated pairs, too."""
+    return matched_scores(q, k)
+
+
+@claim(
+    variance,
+    equals=lambda d_k: d_k,
+    within=relative(0.02),
+    over=grid(law=[laws.correlated(laws.normal, 0.6), laws.identical(laws.laplace)], d_k=D_K),
+    decides="A5",
+)
+def other_tokens_keep_variance(q, k):
+    """However a token's own q and k are tied, its scores with other tokens keep the variance d_k."""
+    return other_scores(q, k)
+
+
+@claim(
+    exact,
+    equals=lambda d_k: theory.correlated_variance(0.6, 1.0, d_k),
+    within=relative(1e-12),
+    over=grid(d_k=[1, 2, 5]),
+    decides="A5",
+)
+def enumerated_correlated_variance(d_k):
+    """Var(q·k) = d_k(1 − ρ²) for coins of correlation ρ, by enumeration at ρ = 0.6."""
+    term = enumeration.correlated_term(enumeration.COIN, Fraction(3, 5), Fraction(4, 5))
+    return float(enumeration.variance(enumeration.total(term, d_k)))
+
+
+# --- q = k ------------------------------------------------------------------------------------
+
+
+@claim(
+    mean, equals=1, within=absolute(0.01), over=grid(law=SAME, d_k=D_K), decides="A5"
+)
+def identical_mean(q, k, d_k):
+    """E q·k = d_k when q = k."""
+    return matched_scores(q, k, scale=1 / d_k)
+
+
+@claim(
+    variance,
+    equals=lambda law, d_k: theory.correlated_variance(1.0, law.base.fourth_moment, d_k),
+    within=relative(0.05),
+    over=grid(law=SAME, d_k=D_K),
+    decides="A5",
+)
+def identical_variance(q, k):
+    """Var(q·k) = d_k(κ − 1) when q = k: twice d_k for normal laws."""
+    return matched_scores(q, k)
+
+
+@claim(
+    proportion,
+    at_least=0.999,
+    over=grid(law=laws.identical(laws.rademacher), d_k=[1, 8, 64]),
+    decides="A5",
+)
+def identical_coins(q, k, d_k):
+    """For coins and q = k, q·k is d_k and nothing else: a variance of 0."""
+    return matched_scores(q, k) == d_k
+
+
+@claim(
+    variance,
+    equals=lambda d_k: d_k,
+    within=relative(0.05),
+    over=grid(law=laws.identical(laws.normal), d_k=D_K),
+    decides="A5",
+    expect=Verdict.REFUTED,
+)
+def identical_keeps_variance(q, k):
+    """Var(q·k) = d_k when q = k, too."""
+    return matched_scores(q, k)
+
+
+# --- means that are not 0 ---------------------------------------------------------------------
+
+SHIFTED = [laws.shifted(base, 0.5) for base in laws.STANDARD] + [
+    laws.independent(laws.shifted(laws.normal, 1.0), laws.normal)]
+
+
+@claim(
+    mean,
+    equals=per_width(theory.dot_mean),
+    within=absolute(0.02),
+    over=grid(law=SHIFTED, d_k=D_K),
+    decides="A5 C4",
+)
+def shifted_mean(q, k, d_k):
+    """E q·k = d_k μ_q μ_k when coordinates have means μ_q and μ_k."""
+    return scores(q, k, scale=1 / d_k)
+
+
+@claim(
+    variance,
+    equals=theory.dot_variance,
+    within=relative(0.05),  # means tie all scores of a query, so that crossing helps less
+    over=grid(law=SHIFTED, d_k=D_K),
+    decides="A5 C4",
+)
+def shifted_variance(q, k):
+    """Var(q·k) = d_k(1 + μ_q² + μ_k²) when coordinates have means μ_q and μ_k."""
+    return scores(q, k)
+
+
+@claim(
+    variance,
+    equals=lambda d_k: d_k,
+    within=relative(0.05),
+    over=grid(law=SHIFTED, d_k=D_K),
+    decides="A5",
+    expect=Verdict.REFUTED,
+)
+def shifted_keeps_variance(q, k):
+    """Var(q·k) = d_k whatever the means of the coordinates."""
+    return scores(q, k)
+
+
+# --- coordinates of one vector correlated -----------------------------------------------------
+
+BOTH = [laws.equicorrelated(base, 0.3) for base in laws.STANDARD]
+ONE = [laws.independent(laws.equicorrelated(laws.normal, 0.3), laws.normal),
+       laws.independent(laws.laplace, laws.equicorrelated(laws.laplace, 0.8))]
+
+
+@claim(
+    variance,
+    equals=theory.dot_variance,
+    within=relative(0.05),
+    over=grid(law=BOTH, d_k=[1, 8, 64]) + grid(law=BOTH[0], d_k=512),
+    decides="A5",
+)
+def equicorrelated_variance(q, k):
+    """Var(q·k) = d_k + d_k(d_k − 1)ρ² when the coordinates of q and of k have correlation ρ among themselves."""
+    return scores(q, k)
+
+
+@claim(
+    slope(variance),
+    at_least=1.5,
+    over=grid(law=laws.equicorrelated(laws.normal, 0.3), d_k=512),
+    decides="A5",
+)
+def equicorrelated_growth(q, k, d_k):
+    """With correlated coordinates in both q and k the variance of q·k grows far faster than d_k, in the end as d_k²."""
+    return [(d, scores(q[..., :d], k[..., :d])) for d in (8, 64, 512) if d <= d_k]
+
+
+@claim(
+    variance,
+    equals=lambda d_k: d_k,
+    within=relative(0.05),
+    over=grid(law=ONE, d_k=D_K),
+    decides="A5",
+)
+def one_sided_correlation_is_harmless(q, k):
+    """Var(q·k) = d_k stays when the coordinates of only one of q and k are correlated: one white side is enough."""
+    return scores(q, k)
+
+
+@claim(
+    variance,
+    equals=lambda d_k: d_k,
+    within=relative(0.05),
+    over=grid(law=BOTH, d_k=[8, 64]),
+    decides="A5",
+    expect=Verdict.REFUTED,
+)
+def equicorrelated_keeps_variance(q, k):
+    """Var(q·k) = d_k although the coordinates of both q and k are correlated."""
+    return scores(q, k)
+
+
+# --- a random length common to all coordinates ------------------------------------------------
+
+
+@claim(
+    variance,
+    equals=lambda d_k: d_k,
+    within=relative(0.05),
+    over=grid(law=[laws.common_scale(laws.normal, 9), laws.common_scale(laws.rademacher, 12)],
+              d_k=D_K),
+    decides="A5 B3",
+)
+def common_scale_variance(q, k):
+    """Var(q·k) = d_k with a random length common to a vector's coordinates: uncorrelated is enough here."""
+    return scores(q, k)
+
+
+# --- moments that do not exist ----------------------------------------------------------------
+
+
+@claim(
+    variance,
+    equals=lambda d_k: d_k,
+    within=relative(0.02),
+    over=grid(law=[laws.student_t(3), laws.student_t(5)], d_k=D_K),
+    decides="A5",
+    expect=Verdict.INCONCLUSIVE,
+)
+def heavy_tailed_variance(q, k):
+    """Var(q·k) = d_k for Student t of 3 and 5 degrees of freedom: true, but its error has no variance to go by."""
+    return scores(q, k)

@@ -1,0 +1,76 @@
+"""The shape of the law of q·k: its variance is the same for all laws, its kurtosis is not."""
+
+from fractions import Fraction
+
+from mcverify import absolute, claim, grid, laws, relative, theory
+from mcverify.attention import scores
+from mcverify.statistic import exact, kurtosis
+from mcverify.theory import enumeration
+
+COINS = {"coin": enumeration.COIN, "sparse": enumeration.sparse_coin(Fraction(1, 4))}
+FOURTH = {"coin": 1.0, "sparse": 4.0}  # standardised fourth moments: 1/share
+
+
+@claim(
+    exact,
+    equals=lambda q_law, k_law, d_k: theory.dot_kurtosis(FOURTH[q_law], FOURTH[k_law], d_k),
+    within=relative(1e-9),
+    over=grid(q_law=["coin", "sparse"], k_law=["coin", "sparse"], d_k=[1, 2, 4, 8, 16]),
+    decides="B3",
+)
+def enumerated_kurtosis(q_law, k_law, d_k):
+    """The excess kurtosis of q·k is (κ_q κ_k − 3)/d_k, exactly, for coins and sparse coins."""
+    return float(enumeration.excess_kurtosis(
+        enumeration.score_law(COINS[q_law], COINS[k_law], d_k)))
+
+
+def _iid_kurtosis(law, d_k):
+    return theory.dot_kurtosis(law.fourth_moment, law.fourth_moment, d_k)
+
+
+@claim(
+    kurtosis,
+    equals=_iid_kurtosis,
+    within=absolute(0.1),  # against excesses of 0.75 to 4.1; the fourth power converges slowly
+    over=grid(law=[laws.normal, laws.laplace], d_k=8) + grid(law=laws.normal, d_k=4),
+    decides="B3 A21",
+)
+def heavy_kurtosis(q, k):
+    """For normal and Laplace coordinates the excess kurtosis of q·k is (κ² − 3)/d_k: far from normal at small d_k."""
+    return scores(q, k)
+
+
+@claim(
+    kurtosis,
+    equals=_iid_kurtosis,
+    within=absolute(0.02),
+    over=grid(law=laws.rademacher, d_k=[2, 8, 64]) + grid(law=laws.uniform, d_k=[1, 8, 64]),
+    decides="B3",
+)
+def light_kurtosis(q, k):
+    """For coins and uniform coordinates the excess kurtosis of q·k is (κ² − 3)/d_k as well, negative for coins."""
+    return scores(q, k)
+
+
+@claim(
+    kurtosis,
+    equals=lambda law, d_k: theory.scaled_vector_kurtosis(
+        law.scale_fourth_moment, law.scale_fourth_moment, d_k),
+    within=absolute(0.1),
+    over=grid(law=laws.common_scale(laws.normal, 30), d_k=[64, 512]),
+    decides="B3",
+)
+def common_scale_kurtosis(q, k):
+    """With a random length common to a vector's coordinates the score keeps an excess kurtosis at every d_k."""
+    return scores(q, k)
+
+
+@claim(
+    kurtosis,
+    at_least=0.25,
+    over=grid(law=laws.common_scale(laws.normal, 30), d_k=[64, 512]),
+    decides="B3",
+)
+def common_scale_is_never_normal(q, k):
+    """A common random length leaves q·k with excess kurtosis above 1/4, however large d_k: no limit theorem."""
+    return scores(q, k)

@@ -1,0 +1,159 @@
+"""Independent coordinates of mean 0 and variance 1: how large scores are, scaled and unscaled."""
+
+import math
+
+from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
+from mcverify.attention import scores
+from mcverify.statistic import exact, mean, ratio, slope, std, variance
+from mcverify.theory import enumeration
+
+D_K = [1, 8, 64, 512]
+UNIT = [*laws.STANDARD, laws.exponential, laws.sparse(0.5), laws.student_t(9)]
+
+
+@claim(mean, equals=0, within=absolute(0.02), over=grid(law=UNIT, d_k=D_K), decides="B2")
+def product_mean(q, k):
+    """E q_i k_i = 0 when coordinates are independent with mean 0."""
+    return q * k
+
+
+@claim(
+    variance, equals=1, within=relative(0.02), over=grid(law=UNIT, d_k=D_K), decides="A4 B2"
+)
+def product_variance(q, k):
+    """Var(q_i k_i) = E q_i² · E k_i² = 1 when coordinates are independent with mean 0, variance 1."""
+    return q * k
+
+
+@claim(
+    variance,
+    equals=theory.dot_variance,
+    within=relative(0.02),
+    over=grid(law=UNIT, d_k=D_K),
+    decides="A5 B3",
+)
+def dot_variance(q, k):
+    """Var(q·k) = d_k when coordinates are independent with mean 0 and variance 1."""
+    return scores(q, k)
+
+
+@claim(
+    std,
+    equals=lambda d_k: math.sqrt(d_k),
+    within=relative(0.02),
+    over=grid(law=laws.STANDARD, d_k=D_K),
+    decides="A2 A5 A8 B4",
+)
+def dot_std(q, k):
+    """The standard deviation of q·k is √d_k: 8 at d_k = 64, 22.6 at 512."""
+    return scores(q, k)
+
+
+@claim(
+    ratio,
+    equals=1,
+    within=relative(0.02),
+    over=grid(law=laws.STANDARD, d_k=[8, 64, 512]),
+    decides="B3",
+)
+def variance_of_a_sum(q, k):
+    """Var(q·k) is the sum of the d_k variances of its terms at every d_k, no limit theorem needed."""
+    return scores(q, k) ** 2, ((q * k) ** 2).sum(axis=-1)
+
+
+@claim(
+    exact,
+    equals=lambda d_k: math.sqrt(d_k),
+    within=relative(1e-12),
+    over=grid(d_k=[1, 2, 8, 64]),
+    decides="A2",
+)
+def coin_sum_std(d_k):
+    """The sum of d_k fair coins ±1 has standard deviation √d_k, by enumeration."""
+    return math.sqrt(enumeration.variance(enumeration.total(enumeration.COIN, d_k)))
+
+
+@claim(
+    exact,
+    equals=lambda d_k: theory.coin_sum_mean_size(d_k),
+    within=relative(1e-12),
+    over=grid(d_k=[1, 2, 7, 8, 64]),
+    decides="A2",
+)
+def coin_sum_mean_size(d_k):
+    """The mean size of that sum is less: d·C(d, d/2)/2^d, so 6.358 and not 8 at 64."""
+    return float(enumeration.mean_size(enumeration.total(enumeration.COIN, d_k)))
+
+
+@claim(
+    mean,
+    equals=lambda d_k: theory.coin_sum_mean_size(d_k),
+    within=relative(0.02),
+    over=grid(law=laws.normal, d_k=[2, 8, 64, 512]),
+    decides="A2",
+)
+def normal_mean_size(q, k):
+    """E abs(q·k) of normal q and k is, at every even d_k, that of a sum of d_k coins."""
+    return abs(scores(q, k))
+
+
+@claim(
+    variance,
+    equals=1,
+    within=relative(0.02),
+    over=grid(law=UNIT, d_k=D_K),
+    decides="A6 B6 B32",
+)
+def scaled_variance(q, k, d_k):
+    """Var(q·k/√d_k) = 1 at every d_k."""
+    return scores(q, k, scale=1 / math.sqrt(d_k))
+
+
+@claim(
+    variance,
+    equals=lambda scale, d_k: scale**2 * d_k,
+    within=relative(0.02),
+    over=grid(law=laws.STANDARD, d_k=D_K, scale=[0.01, 0.5, 3.0]),
+    decides="A7",
+)
+def factor_variance(q, k, scale):
+    """Var(c·q·k) = c² d_k."""
+    return scores(q, k, scale=scale)
+
+
+@claim(
+    variance,
+    equals=1,
+    within=relative(0.02),
+    over=grid(law=laws.STANDARD, d_k=[8, 64, 512], power=[0.25, 0.45, 0.55, 0.75, 1.0]),
+    decides="A7",
+    expect=Verdict.REFUTED,
+)
+def other_power_scales(q, k, d_k, power):
+    """Var(q·k/d_k^a) = 1 also for powers a other than 1/2."""
+    return scores(q, k, scale=d_k**-power)
+
+
+@claim(
+    slope(variance),
+    equals=lambda power: 1 - 2 * power,
+    within=absolute(0.02),
+    over=grid(law=laws.STANDARD, d_k=512, power=[0.0, 0.25, 0.5, 1.0]),
+    decides="A5 A7",
+)
+def growth_with_width(q, k, d_k, power):
+    """Var(q·k/d_k^a) grows as d_k^(1 − 2a), so a = 1/2 alone keeps it constant."""
+    widths = [d for d in (8, 32, 128, 512) if d <= d_k]
+    return [(d, scores(q[..., :d], k[..., :d], scale=d**-power)) for d in widths]
+
+
+@claim(
+    variance,
+    equals=lambda d_k: 1 / d_k,
+    within=relative(0.02),
+    over=grid(law=UNIT, d_k=D_K),
+    decides="A12 B7",
+)
+def overscaled_variance(q, k, d_k):
+    """Dividing by d_k leaves a variance of 1/d_k."""
+    return scores(q, k, scale=1 / d_k)

@@ -1,0 +1,120 @@
+"""From files and folders to the claims that stand in them."""
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+
+from mcverify.declare import Claim, collect_faults
+from mcverify.prediction import ClaimError
+
+BUILT_IN = Path(__file__).parent / "claims"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The claims of some files, and a line for each thing in them that is broken."""
+
+    claims: tuple[Claim, ...]
+    faults: tuple[str, ...]
+
+
+def discover(*paths: str | Path) -> list[Claim]:
+    """The claims in the given files and folders, in their order; without paths, mcverify's own.
+
+    Raises ClaimError for a file that breaks, a claim in it that breaks a rule (both with file and
+    line), and for two claims of one name, since a claim's name is its results' name.
+    """
+    found = survey(*paths)
+    if found.faults:
+        raise ClaimError(found.faults[0])
+    return list(found.claims)
+
+
+def survey(*paths: str | Path) -> Found:
+    """As discover, but what is broken is told beside the claims that are not."""
+    claims: dict[str, Claim] = {}
+    faults: list[str] = []
+    for file in _files(paths or (BUILT_IN,)):
+        found = load(file)
+        faults += found.faults
+        for claim in found.claims:
+            other = claims.setdefault(claim.name, claim)
+            if other is not claim:
+                faults.append(f"{file.name}: two claims are named {claim.name}, the other in "
+                              f"{source(other)}; rename one")
+    return Found(tuple(claims.values()), tuple(faults))
+
+
+def source(claim: Claim) -> Path:
+    """The file that a claim's body stands in."""
+    return Path(claim.body.__code__.co_filename).resolve()
+
+
+def load(file: Path) -> Found:
+    """The module-level claims of one file, read anew only when the file has changed."""
+    return _load(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _load(file: Path, changed: int) -> Found:
+    with collect_faults() as broken:
+        try:
+            names = vars(_module(file))
+        except (Exception, SystemExit) as error:
+            names = {}
+            broken.append((_line(error, file), f"{type(error).__name__}: {error}; mend the file"))
+    claims = {claim.name: claim for claim in names.values() if isinstance(claim, Claim)
+              # An imported claim belongs to the file it comes from, unless it was renamed here.
+              and (source(claim) == file or claim.name != claim.body.__name__)}
+    faults = tuple(f"{file.name}:{line}: {message}" for line, message in broken)
+    return Found(tuple(claims.values()), faults)
+
+
+def _files(paths: Iterable[str | Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            files += sorted(file for file in path.glob("*.py") if file.name != "__init__.py")
+        elif path.is_file() and path.suffix == ".py":
+            files.append(path)
+        else:
+            raise ClaimError(f"{path}: no such Python file or folder; name a .py file with claims")
+    return list(dict.fromkeys(file.resolve() for file in files))
+
+
+def _module(file: Path) -> ModuleType:
+    if file.parent == BUILT_IN.resolve():
+        return importlib.import_module(f"mcverify.claims.{file.stem}")
+    # Named after the whole path, so that two files of one name live side by side, and taken out of
+    # sys.modules afterwards, so that nothing is ever pickled as belonging to an importable module.
+    name = f"claims_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None  # always so for a .py file
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.parent))
+        del sys.modules[name]
+    return module
+
+
+def _line(error: BaseException, file: Path) -> int:
+    """The line of the innermost frame that stands in the file."""
+    if isinstance(error, SyntaxError):
+        return error.lineno or 1
+    number, trace = 1, error.__traceback__
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename) == file:
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    return number

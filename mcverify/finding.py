@@ -1,0 +1,74 @@
+"""From a judged case to the report a person reads."""
+
+from dataclasses import dataclass
+
+from mcverify.declare import Case
+from mcverify.verdict import Verdict
+
+ERROR = "error: "  # how the reason of a case begins that broke instead of measuring
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A case with its estimate and verdict; ``str(finding)`` is the four-line report.
+
+    Attributes
+    ----------
+    estimate, stderr : the measured number and its Monte Carlo standard error.
+    low, high : the measured interval; claimed_low, claimed_high : the claimed one.
+    blocks : how many independent blocks were drawn.
+    reason : why there is no verdict, "" when there is one.
+    """
+
+    case: Case
+    seed: int
+    error_rate: float
+    verdict: Verdict
+    blocks: int
+    estimate: float
+    stderr: float
+    low: float
+    high: float
+    claimed_low: float
+    claimed_high: float
+    reason: str = ""
+
+    @property
+    def expected(self) -> Verdict:
+        """The verdict that the claim declares."""
+        return self.case.claim.expect
+
+    @property
+    def broken(self) -> bool:
+        """Whether the case is an error: nothing was measured, and nothing may be concluded."""
+        return self.reason.startswith(ERROR)
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether the verdict is the declared one; an error never is."""
+        return self.verdict is self.expected and not self.broken
+
+    def __str__(self) -> str:
+        declared = "" if self.as_declared else f", declared {self.expected}"
+        verdict = "ERROR" if self.broken else str(self.verdict)
+        why = f" ({self.reason})" if self.reason else ""
+        return "\n".join([
+            f"{verdict}{declared}: {self.case}: {self.case.claim.sentence}",
+            f"  claimed   {_interval(self.claimed_low, self.claimed_high)}",
+            f"  measured  {self.estimate:.6g}, in {_interval(self.low, self.high)} but for an "
+            f"error rate of {self.error_rate:g}, {self.blocks} blocks{why}",
+            f"  rerun     {rerun(self)}",
+        ])
+
+
+def rerun(finding: Finding) -> str:
+    """The command that judges the finding's claim again, on the same draws."""
+    from mcverify.discover import BUILT_IN, source
+
+    claim = finding.case.claim
+    built_in = source(claim).parent == BUILT_IN.resolve()
+    return f"mcverify run {claim.name if built_in else source(claim)} --seed {finding.seed}"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"[{low:.6g}, {high:.6g}]"

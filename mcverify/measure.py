@@ -1,0 +1,107 @@
+"""From one chunk of a world to the table of each case that lives in it; runs in the workers."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.attention import refuse_all_pairs
+from mcverify.declare import Case, Claim, call, parameters
+from mcverify.discover import load, source
+from mcverify.world import World, generator, world_of
+
+Array = NDArray[np.float64]
+Outcome = Array | str  # the table of a chunk, or why there is none
+
+# How a case reaches a worker: by file, name and place in the grid, since a claim's name hides its
+# function from pickle. A claim that no file holds (changed by dataclasses.replace, or typed at a
+# prompt) goes by value.
+Reference = tuple[Path | Claim, str, int]
+
+
+def refer(case: Case) -> Reference:
+    """The case in a form that any process can resolve."""
+    claim, index = case.claim, case.claim.cases().index(case)
+    file = source(claim)
+    held = file.is_file() and any(claim is other for other in load(file).claims)
+    return (file if held else claim, claim.name, index)
+
+
+def resolve(reference: Reference) -> Case:
+    """The case that a reference stands for."""
+    held, name, index = reference
+    claim = held if isinstance(held, Claim) else next(
+        claim for claim in load(held).claims if claim.name == name)
+    return claim.cases()[index]
+
+
+def measure(references: list[Reference], seed: int, first: int, blocks: int) -> list[Outcome]:
+    """Draw one chunk of the cases' common world and reduce it to a table for each of them.
+
+    Whatever goes wrong becomes that case's outcome, as a line of text; nothing is drawn again.
+    """
+    cases = [resolve(reference) for reference in references]
+    world = world_of(cases[0])
+    try:
+        q, k = world.draw(seed, first, blocks)
+    except Exception as error:
+        return [describe(error)] * len(cases)
+    return [_table(case, world, q, k, seed, first) for case in cases]
+
+
+def _table(case: Case, world: World, q: Array, k: Array, seed: int, first: int) -> Outcome:
+    claim, settings = case.claim, dict(case.settings)
+    available: dict[str, Any] = {**settings, "q": q, "k": k, "tokens": world.tokens}
+    if "rng" in parameters(claim.body):
+        available["rng"] = generator(seed, str(case), first)
+    refusal = ""
+    if world.law.coupled and "tokens" not in settings:
+        refusal = (f"all pairs under {world.law}: with a token's key tied to its query the result "
+                   "depends on the number of tokens; fix tokens in the grid, or use "
+                   "matched_scores or other_scores")
+    try:
+        with refuse_all_pairs(refusal), np.errstate(all="ignore"):
+            values = call(claim.body, available)
+            _check_values(values, len(q))
+            table = claim.statistic.reduce(values)
+    except Exception as error:
+        return describe(error)
+    return table if np.isfinite(table).all() else _not_finite(values)
+
+
+def _parts(values: Any) -> list[Array]:
+    """The arrays in what a body returned: one, a tuple of them, or a list of pairs (x, array)."""
+    if isinstance(values, tuple):
+        return [np.asarray(part) for part in values]
+    if isinstance(values, list):
+        return [np.asarray(pair[-1]) for pair in values]
+    return [np.asarray(values)]
+
+
+def _check_values(values: Any, blocks: int) -> None:
+    """Raise ValueError unless every array is real, not empty, and has the blocks first."""
+    for part in _parts(values):
+        if part.dtype.kind not in "biuf":
+            raise ValueError(f"the body returned {part.dtype} values; they must be real numbers")
+        if part.ndim == 0 or len(part) != blocks:
+            raise ValueError(f"the body returned shape {part.shape}; the first axis must be the "
+                             f"{blocks} blocks; reduce behind it, e.g. .mean(axis=-1)")
+        if part.size == 0:
+            raise ValueError(f"the body returned an empty array of shape {part.shape}; each block "
+                             "needs a value")
+
+
+def _not_finite(values: Any) -> str:
+    parts = _parts(values)
+    bad = sum(int(np.sum(~np.isfinite(part))) for part in parts)
+    if not bad:
+        return "the body returned numbers too large to average in double precision; scale them"
+    return (f"the body returned {bad} NaN or infinite values out of {sum(p.size for p in parts)}; "
+            "all must be finite")
+
+
+def describe(error: Exception) -> str:
+    """An exception in one line."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"

@@ -1,0 +1,189 @@
+"""From cases to findings: each world is drawn once, and every case that lives in it is judged."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, cpu_count, delayed, parallel_config
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from mcverify.declare import Case, call
+from mcverify.finding import ERROR, Finding
+from mcverify.measure import Outcome, describe, measure, refer
+from mcverify.statistic import Estimate
+from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, check_budget, judge, looks
+from mcverify.world import World, world_of
+
+Array = NDArray[np.float64]
+
+MAX_TABLE = 2**23  # numbers a case may keep (64 MiB); only quantiles keep many
+UNKNOWN = Estimate(math.nan, math.nan, -math.inf, math.inf)
+
+
+def check(case: Case, seed: int = 0, error_rate: float = CASE_ERROR_RATE) -> Finding:
+    """Judge one case in this process; the finding is the same as among all others.
+
+    >>> from mcverify.discover import discover
+    >>> claims = {claim.name: claim for claim in discover()}
+    >>> check(claims["hand_dot_product"].cases()[0]).verdict
+    <Verdict.CONFIRMED: 'CONFIRMED'>
+    """
+    return next(run([case], seed, error_rate, jobs=1))
+
+
+def run(
+    cases: Iterable[Case], seed: int = 0, error_rate: float = CASE_ERROR_RATE,
+    jobs: int | None = None,
+) -> Iterator[Finding]:
+    """Judge all cases in ``jobs`` processes (default: one a core) and yield findings as they come.
+
+    A case that breaks becomes a finding whose reason says so, and the others go on. Raises
+    ValueError for a bad seed and for more cases than the error budget pays for.
+    """
+    cases = list(cases)
+    check_budget(len(cases), error_rate)
+    if not (isinstance(seed, int) and seed >= 0):
+        raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
+    running = []
+    for case in cases:
+        trial = _Trial(case, seed, error_rate)
+        if finding := trial.without_drawing():
+            yield finding
+        else:
+            running.append(trial)
+    with _workers(jobs or cpu_count()) as each:
+        for look, (start, stop) in enumerate(looks()):
+            if not running:
+                return
+            for task, outcomes in each(_tasks(running, seed, start, stop)):
+                for trial, outcome in zip(task.trials, outcomes, strict=True):
+                    trial.outcomes[task.first] = outcome
+            undecided = []
+            for trial in running:
+                if finding := trial.judged(last=look == LOOKS - 1):
+                    yield finding
+                else:
+                    undecided.append(trial)
+            running = undecided
+
+
+class _Trial:
+    """One case on its way to a verdict."""
+
+    def __init__(self, case: Case, seed: int, error_rate: float) -> None:
+        self.case, self.seed, self.error_rate = case, seed, error_rate
+        self.claimed = (math.nan, math.nan)
+        self.outcomes: dict[int, Outcome] = {}  # of the chunks since the last look, by first block
+        self.tables: list[Array] = []
+        if case.claim.draws:
+            self.reference, self.world = refer(case), world_of(case)
+
+    def without_drawing(self) -> Finding | None:
+        """What can be said at once: a broken prediction, a hand calculation, a missing moment."""
+        claim = self.case.claim
+        try:
+            self.claimed = self.case.claimed
+            if not claim.draws:
+                table = claim.statistic.reduce(call(claim.body, dict(self.case.settings)))
+                return self._decided(claim.statistic.estimate(table, self.error_rate))
+        except Exception as error:
+            return self._broken(describe(error))
+        law = self.world.law
+        needed = claim.statistic.moments * (2 if law.coupled else 1)
+        if 0 < needed and law.finite_moments <= needed:
+            return self._open(UNKNOWN, f"the interval needs the moment of order {needed:g} of a "
+                                       f"coordinate; {law} has those below {law.finite_moments:g}")
+        return None
+
+    def judged(self, last: bool) -> Finding | None:
+        """The verdict after a look; None if more must be drawn."""
+        for first in sorted(self.outcomes):
+            outcome = self.outcomes.pop(first)
+            if isinstance(outcome, str):
+                return self._broken(f"{outcome} (seed {self.seed}, chunk at block {first})")
+            self.tables.append(outcome)
+        self.tables = [np.concatenate(self.tables)]
+        statistic = self.case.claim.statistic
+        try:
+            found = statistic.estimate(self.tables[0], self.error_rate / LOOKS)
+        except Exception as error:
+            return self._broken(describe(error))
+        if math.isnan(found.value):
+            return self._broken(f"the {statistic.name} of these values is not a number")
+        if not found.reason and self._verdict(found) is not Verdict.INCONCLUSIVE:
+            return self._decided(found)
+        if last:
+            return self._open(found, found.reason or "the measured interval still crosses an edge "
+                                                     "of the claimed one")
+        if 2 * self.tables[0].size > MAX_TABLE:
+            return self._open(found, f"one more look would keep over {MAX_TABLE} numbers; let the "
+                                     "body return fewer a block")
+        return None
+
+    def _verdict(self, found: Estimate) -> Verdict:
+        return judge((found.low, found.high), self.claimed)
+
+    def _decided(self, found: Estimate) -> Finding:
+        return self._finding(self._verdict(found), found, "")
+
+    def _open(self, found: Estimate, reason: str) -> Finding:
+        return self._finding(Verdict.INCONCLUSIVE, found, reason)
+
+    def _broken(self, message: str) -> Finding:
+        return self._open(UNKNOWN, ERROR + message)
+
+    def _finding(self, verdict: Verdict, found: Estimate, reason: str) -> Finding:
+        blocks = sum(len(table) for table in self.tables)
+        return Finding(self.case, self.seed, self.error_rate, verdict, blocks, found.value,
+                       found.stderr, found.low, found.high, *self.claimed, reason)
+
+
+# --- chunks, in this process or in workers ---------------------------------------------------
+
+
+class _Task:
+    """One chunk of a world, with the trials that look at it."""
+
+    def __init__(self, world: World, trials: list[_Trial], seed: int, first: int, blocks: int):
+        self.trials, self.first = trials, first
+        self.cost = blocks * world.tokens * world.d_k * len(trials)
+        self.arguments = ([trial.reference for trial in trials], seed, first, blocks)
+
+
+def _tasks(running: list[_Trial], seed: int, start: int, stop: int) -> list[_Task]:
+    """A task for each chunk of each world, costly ones first so that none is left to the end."""
+    worlds: dict[World, list[_Trial]] = {}
+    for trial in running:
+        worlds.setdefault(trial.world, []).append(trial)
+    tasks = [_Task(world, trials, seed, first, blocks) for world, trials in worlds.items()
+             for first, blocks in world.chunks(start, stop)]
+    return sorted(tasks, key=lambda task: -task.cost)
+
+
+def _numbered(index: int, arguments: tuple[Any, ...]) -> tuple[int, list[Outcome]]:
+    return index, measure(*arguments)
+
+
+@contextmanager
+def _workers(
+    jobs: int,
+) -> Iterator[Callable[[list[_Task]], Iterator[tuple[_Task, list[Outcome]]]]]:
+    """How to measure many tasks: in this process, or spread over workers, in any order.
+
+    BLAS runs on one thread either way: its result may depend on their number in the last bit.
+    """
+    if jobs == 1:
+        with threadpool_limits(1):
+            yield lambda tasks: ((task, measure(*task.arguments)) for task in tasks)
+        return
+    with (parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
+          Parallel(return_as="generator_unordered") as parallel):
+
+        def spread(tasks: list[_Task]) -> Iterator[tuple[_Task, list[Outcome]]]:
+            calls = (delayed(_numbered)(i, task.arguments) for i, task in enumerate(tasks))
+            return ((tasks[i], outcomes) for i, outcomes in parallel(calls))
+
+        yield spread

@@ -1,0 +1,361 @@
+"""From the values of a claim's body to a few numbers a block, and from those to an Estimate.
+
+A statistic has two halves. ``reduce`` turns the values of some blocks into a few numbers for each
+block, so that everything inside a block, dependent as it is, counts once. ``influence`` turns the
+numbers of all blocks into the estimate and one value a block whose mean square is its variance:
+the blocks are independent, so standard error, skewness and interval follow for every statistic
+alike. Orders of moments are those of the score: a variance is a mean of squares.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import bisect
+from scipy.special import rel_entr, stdtrit
+
+Array = NDArray[np.float64]
+Influence = Callable[[Array], tuple[float, Array]]
+
+MAX_DELTA = 0.5  # beyond it the first-order correction for skewness is no small correction
+MIN_SPREAD = 1e-12  # of the estimate's scale: below it the spread is rounding, not sampling
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the draws say of a number.
+
+    Attributes
+    ----------
+    value, stderr : the estimate and its Monte Carlo standard error, from block to block.
+    low, high : the interval that misses the truth at most at the error rate asked for;
+        infinite while the blocks allow none.
+    reason : why there is no interval yet, "" when there is one.
+    """
+
+    value: float
+    stderr: float
+    low: float
+    high: float
+    reason: str = ""
+
+
+def _no_interval(value: float, stderr: float, reason: str) -> Estimate:
+    return Estimate(value, stderr, -math.inf, math.inf, reason)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """How values become a number with an error; the two halves of the module's first sentence.
+
+    Attributes
+    ----------
+    name : as tables show it.
+    reduce : values of some blocks, first axis blocks -> (blocks, ...) a few numbers a block.
+    influence : those of all blocks -> (estimate, (blocks,) influence values with mean 0).
+    moments : the absolute moments of a score must exist beyond this order for the interval to
+        hold: the third moment of the influence values.
+    back : from the scale on which the estimate is a mean to the statistic's own.
+    interval : replaces the studentised interval by one of the statistic's own.
+    """
+
+    name: str
+    reduce: Callable[[Any], Array]
+    influence: Influence
+    moments: float
+    back: Callable[[float], float] | None = None
+    interval: Callable[[Array, float], Estimate] | None = None
+
+    def of_degree(self, degree: float) -> "Statistic":
+        """The same for values that grow like the score to this power; 0 for bounded values.
+
+        >>> mean.moments, mean.of_degree(2).moments, mean.of_degree(0).moments
+        (3, 6, 0)
+        """
+        return replace(self, moments=self.moments * degree)
+
+    @property
+    def bounded(self) -> "Statistic":
+        """The same for values that are bounded, such as softmax weights: every moment exists."""
+        return self.of_degree(0)
+
+    def estimate(self, table: Array, error_rate: float) -> Estimate:
+        """The estimate and an interval that misses at most at ``error_rate``.
+
+        >>> mean.estimate(np.array([[1.0], [2.0], [3.0]]), 0.5).value
+        2.0
+        """
+        if self.interval is not None:
+            return self.interval(table, error_rate)
+        value, influence = self.influence(table)
+        found = studentised(value, influence, error_rate)
+        if self.back is None:
+            return found
+        back = self.back
+        stderr = (back(value + found.stderr) - back(value - found.stderr)) / 2
+        return Estimate(back(value), stderr, back(found.low), back(found.high), found.reason)
+
+
+def studentised(value: float, influence: Array, error_rate: float) -> Estimate:
+    """value ± (t + δ)·stderr, where δ = abs(skewness)·(2t² + 1)/(6√blocks) pays for skewness.
+
+    t is Student's at blocks − 1 degrees of freedom. The studentised mean of skew values has
+    P(T > t) = P(t) + skewness·(2t² + 1)φ(t)/(6√blocks) + … (Edgeworth), which moves its quantile
+    by just δ; the direction is not used, so both sides are covered. No interval while
+    δ > 1/2, or while the values have not spread yet.
+    """
+    blocks = len(influence)
+    if blocks < 2:
+        return _no_interval(value, math.nan, "one block has no spread to judge by")
+    variance = float(np.dot(influence, influence)) / (blocks - 1)
+    stderr = math.sqrt(variance / blocks)
+    if not stderr > MIN_SPREAD * abs(value):
+        return _no_interval(value, stderr, "the values do not vary from block to block; for a "
+                            "share or an identity use the statistic proportion")
+    t = -float(stdtrit(blocks - 1, error_rate / 2))
+    skewness = float(np.mean(influence**3)) / variance**1.5
+    delta = abs(skewness) * (2 * t * t + 1) / (6 * math.sqrt(blocks))
+    if not delta <= MAX_DELTA:
+        return _no_interval(value, stderr, f"the blocks are too skew for an interval: skewness "
+                            f"{skewness:.3g} over {blocks} blocks")
+    half = (t + delta) * stderr
+    return Estimate(value, stderr, value - half, value + half)
+
+
+# --- means and moments -----------------------------------------------------------------------
+
+
+def _flat(values: Any) -> Array:
+    x: Array = np.asarray(values, dtype=np.float64)
+    return x.reshape(len(x), -1)
+
+
+def _central(values: Any, order: int) -> Array:
+    # Central moments within a block, merged later about the grand mean: raw E s² − (E s)² loses
+    # every digit once the mean is 1e8 standard deviations away.
+    x = _flat(values)
+    mean = x.mean(axis=1)
+    x = x - mean[:, None]
+    columns = [mean, np.einsum("bi,bi->b", x, x)]
+    if order == 4:
+        squares = x * x
+        columns += [np.einsum("bi,bi->b", squares, x), np.einsum("bi,bi->b", squares, squares)]
+    table = np.stack(columns, axis=1)
+    table[:, 1:] /= x.shape[1]
+    return table
+
+
+def _mean_reduce(values: Any) -> Array:
+    return np.asarray(_flat(values).mean(axis=1, keepdims=True))
+
+
+def _mean_influence(table: Array) -> tuple[float, Array]:
+    value = float(table[:, 0].mean())
+    return value, table[:, 0] - value
+
+
+def _variance_influence(table: Array) -> tuple[float, Array]:
+    blocks = len(table)
+    shift = table[:, 0] - table[:, 0].mean()
+    # blocks/(blocks − 1) undoes the bias of the block means' own spread about their mean.
+    squares = table[:, 1] + shift**2 * (blocks / max(blocks - 1, 1))
+    value = float(squares.mean())
+    return value, squares - value
+
+
+def _kurtosis_influence(table: Array) -> tuple[float, Array]:
+    mean, c2, c3, c4 = table.T
+    shift = mean - mean.mean()
+    y2 = c2 + shift**2
+    y3 = c3 + 3 * shift * c2 + shift**3
+    y4 = c4 + 4 * shift * c3 + 6 * shift**2 * c2 + shift**4
+    m2, m3, m4 = float(y2.mean()), float(y3.mean()), float(y4.mean())
+    if m2 == 0:
+        return math.nan, np.zeros(len(table))
+    influence = (y4 - m4 - 4 * m3 * shift) / m2**2 - 2 * m4 * (y2 - m2) / m2**3
+    return m4 / m2**2 - 3, influence
+
+
+mean = Statistic("mean", _mean_reduce, _mean_influence, moments=3)
+variance = Statistic("variance", lambda values: _central(values, 2), _variance_influence, moments=6)
+std = replace(variance, name="std", back=lambda value: math.sqrt(max(value, 0.0)))
+kurtosis = Statistic(
+    "kurtosis", lambda values: _central(values, 4), _kurtosis_influence, moments=12
+)  # excess: 0 for the normal law
+
+
+# --- ratio and slope -------------------------------------------------------------------------
+
+
+def _ratio_reduce(values: Any) -> Array:
+    if not (isinstance(values, tuple) and len(values) == 2):
+        raise ValueError(f"ratio: the body returned {type(values).__name__}; it must return a "
+                         "tuple of two arrays, numerator and denominator")
+    return np.concatenate([_mean_reduce(part) for part in values], axis=1)
+
+
+def _ratio_influence(table: Array) -> tuple[float, Array]:
+    top, bottom = float(table[:, 0].mean()), float(table[:, 1].mean())
+    value = top / bottom if bottom else math.nan
+    return value, (table[:, 0] - value * table[:, 1]) / bottom if bottom else table[:, 0] * 0
+
+
+ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3)
+
+
+def slope(of: Statistic) -> Statistic:
+    """The exponent with which a statistic grows: the least-squares slope of its log over log x.
+
+    The body returns a list of pairs ``(x, values)``, say a width and the scores at that width,
+    all from one draw. ``of`` must be positive, and a mean in disguise (it has an influence).
+
+    >>> tables = slope(mean).reduce([(d, np.full((3, 1), d**2.0)) for d in (1, 2, 4)])
+    >>> round(slope(mean).influence(tables)[0], 12)
+    2.0
+    """
+
+    def reduce(values: Any) -> Array:
+        if not isinstance(values, list) or len(values) < 2:
+            raise ValueError(f"slope: the body returned {type(values).__name__}; it must return a "
+                             "list of at least two pairs (x, values)")
+        parts = []
+        for x, part in values:
+            table = of.reduce(part)
+            parts.append(np.column_stack([np.full(len(table), float(x)), table]))
+        return np.stack(parts, axis=1)
+
+    def influence(table: Array) -> tuple[float, Array]:
+        x = np.log(table[0, :, 0])
+        weights = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+        total, parts = 0.0, np.zeros(len(table))
+        for weight, column in zip(weights, np.moveaxis(table[:, :, 1:], 1, 0), strict=True):
+            value, part = of.influence(column)
+            if not value > 0:
+                raise ValueError(f"slope({of.name}): found {value:g}; only a positive number "
+                                 "grows like a power")
+            total += weight * math.log(value)
+            parts += weight * part / value
+        return float(total), parts
+
+    return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments)
+
+
+# --- shares, and numbers without error -------------------------------------------------------
+
+
+def _proportion_reduce(values: Any) -> Array:
+    x = _flat(values)
+    if x.size and not (0 <= x.min() and x.max() <= 1):
+        raise ValueError(f"proportion: the body returned values from {x.min():g} to {x.max():g}; "
+                         "they must lie in [0, 1]; use the statistic mean")
+    return np.asarray(x.mean(axis=1, keepdims=True))
+
+
+def _proportion_interval(table: Array, error_rate: float) -> Estimate:
+    """All μ with blocks·kl(p̂, μ) ≤ ln(2/error rate): Chernoff's bound, for any law on [0, 1]."""
+    blocks, p = len(table), min(max(float(table.mean()), 0.0), 1.0)
+    allowed = math.log(2 / error_rate) / blocks
+
+    def excess(mu: float) -> float:
+        return float(rel_entr(p, mu) + rel_entr(1 - p, 1 - mu)) - allowed
+
+    low = bisect(excess, 0.0, p, xtol=1e-300, rtol=1e-12) if p > 0 else 0.0
+    high = 1 - bisect(lambda nu: excess(1 - nu), 0.0, 1 - p, xtol=1e-15) if p < 1 else 1.0
+    stderr = float(table.std(ddof=1)) / math.sqrt(blocks) if blocks > 1 else math.nan
+    return Estimate(p, stderr, low, high)
+
+
+proportion = Statistic(
+    "proportion", _proportion_reduce, _mean_influence, moments=0, interval=_proportion_interval
+)
+
+
+def _exact_reduce(values: Any) -> Array:
+    x = np.asarray(values, dtype=np.float64)
+    if x.size != 1:
+        raise ValueError(f"exact: the body returned shape {x.shape}; a hand calculation is one "
+                         "number")
+    return x.reshape(1, 1)
+
+
+def _exact_interval(table: Array, error_rate: float) -> Estimate:
+    value = float(table[0, 0])
+    return Estimate(value, 0.0, value, value)
+
+
+exact = Statistic("exact", _exact_reduce, _mean_influence, moments=0, interval=_exact_interval)
+
+
+# --- quantiles -------------------------------------------------------------------------------
+
+
+def _share_at_most(table: Array, x: float, error_rate: float) -> Estimate:
+    below = (table <= x).mean(axis=1)
+    share = float(below.mean())
+    found = studentised(share, below - share, error_rate)
+    # Where nearly all blocks agree, Chernoff's bound still holds and the studentised one does not.
+    return _proportion_interval(below[:, None], error_rate) if found.reason else found
+
+
+def _nearest(
+    contradicted: Callable[[int], bool], ordered: Array, start: int, step: int
+) -> float:
+    """The nearest contradicted value beyond ``start``: strides that grow, then halving."""
+    inside, stride = start, 1
+    while 0 <= (outside := inside + step * stride) < len(ordered):
+        if contradicted(outside):
+            break
+        inside, stride = outside, 2 * stride
+    else:
+        outside = len(ordered) - 1 if step > 0 else 0
+        if outside == inside or not contradicted(outside):
+            return step * math.inf
+    while abs(outside - inside) > 1:
+        middle = (inside + outside) // 2
+        inside, outside = (inside, middle) if contradicted(middle) else (middle, outside)
+    return float(ordered[outside])
+
+
+def quantile(level: float) -> Statistic:
+    """The value below which a share ``level`` of all values lies; needs no moments.
+
+    Its interval holds every x that the draws do not contradict: those where ``level`` lies in the
+    block-to-block interval of the share of values at or below x. All values are kept, so the body
+    should return at most some thousand a block. Raises ValueError unless 0 < level < 1.
+
+    >>> quantile(0.5).estimate(np.arange(9.0)[:, None], 0.5).value
+    4.0
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"quantile({level}): the level must be between 0 and 1; use e.g. 0.9")
+    name = "median" if level == 0.5 else f"quantile {level:g}"
+
+    def influence(table: Array) -> tuple[float, Array]:
+        value = float(np.quantile(table, level, method="inverted_cdf"))
+        return value, level - (table <= value).mean(axis=1)  # in units of probability
+
+    def interval(table: Array, error_rate: float) -> Estimate:
+        ordered = np.sort(table, axis=None)
+        centre = min(math.ceil(level * ordered.size), ordered.size) - 1
+        value = float(ordered[centre])
+        if ordered[0] == ordered[-1]:
+            return _no_interval(value, 0.0, "the values do not vary; use the statistic proportion")
+
+        def contradicted(index: int, step: int) -> bool:
+            found = _share_at_most(table, ordered[index], error_rate)
+            return found.high < level if step < 0 else found.low > level
+
+        low = _nearest(lambda i: contradicted(i, -1), ordered, centre, -1)
+        high = _nearest(lambda i: contradicted(i, +1), ordered, centre, +1)
+        reason = "" if math.isfinite(high - low) else f"too few blocks to bound {name}"
+        # In normal units the interval is 2t standard errors wide: a standard error to show.
+        t = -float(stdtrit(max(len(table) - 1, 1), error_rate / 2))
+        return Estimate(value, (high - low) / (2 * t), low, high, reason)
+
+    return Statistic(name, _flat, influence, moments=0, interval=interval)
+
+
+median = quantile(0.5)

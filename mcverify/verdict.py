@@ -1,0 +1,68 @@
+"""From two intervals, the claimed and the measured one, to a verdict; and what errors may cost."""
+
+from enum import StrEnum
+
+FIRST_LOOK = 64
+LOOKS = 15
+CASE_ERROR_RATE = 1e-10
+SUITE_ERROR_RATE = 1e-6
+
+
+class Verdict(StrEnum):
+    """What the draws say of a claim."""
+
+    CONFIRMED = "CONFIRMED"
+    REFUTED = "REFUTED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+def judge(measured: tuple[float, float], claimed: tuple[float, float]) -> Verdict:
+    """CONFIRMED if measured lies inside claimed, REFUTED if they are disjoint.
+
+    If the claim is false, the truth lies outside the claimed interval, so CONFIRMED needs the
+    measured one to miss the truth; if it is true, so does REFUTED. Both are as rare as a miss.
+
+    >>> [str(judge(measured, (0.8, 1.2))) for measured in [(0.9, 1.1), (1.3, 1.4), (1.1, 1.3)]]
+    ['CONFIRMED', 'REFUTED', 'INCONCLUSIVE']
+    """
+    if claimed[0] <= measured[0] and measured[1] <= claimed[1]:
+        return Verdict.CONFIRMED
+    if measured[1] < claimed[0] or claimed[1] < measured[0]:
+        return Verdict.REFUTED
+    return Verdict.INCONCLUSIVE
+
+
+def overall(verdicts: list[Verdict]) -> Verdict:
+    """The verdict on a claim from those on its cases: one refuted case refutes the claim.
+
+    >>> overall([Verdict.CONFIRMED, Verdict.INCONCLUSIVE])
+    <Verdict.INCONCLUSIVE: 'INCONCLUSIVE'>
+    """
+    for verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.CONFIRMED
+
+
+def looks() -> list[tuple[int, int]]:
+    """The blocks that each look adds, as (start, stop): the first 64, then as many as there are.
+
+    >>> looks()[:3], looks()[-1][1]
+    ([(0, 64), (64, 128), (128, 256)], 1048576)
+    """
+    stops = [FIRST_LOOK * 2**i for i in range(LOOKS)]
+    return list(zip([0, *stops[:-1]], stops, strict=True))
+
+
+def check_budget(cases: int, error_rate: float = CASE_ERROR_RATE) -> None:
+    """Raise ValueError unless the suite's error rate pays for so many cases.
+
+    The chance of any false verdict is at most the sum over the cases, whatever their dependence.
+    A case's rate is fixed, so that a new claim changes no other claim's verdict.
+    """
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error rate {error_rate}: must be between 0 and 1; use e.g. 1e-10")
+    if cases * error_rate > SUITE_ERROR_RATE * (1 + 1e-9):
+        raise ValueError(f"{cases} cases at an error rate of {error_rate:g} each cost "
+                         f"{cases * error_rate:.3g}, more than the suite's {SUITE_ERROR_RATE:g}; "
+                         "run fewer claims or smaller grids")
