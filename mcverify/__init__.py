@@ -10,8 +10,9 @@
 __version__ = "0.1.0"
 
 from mcverify import attention, laws, theory
-from mcverify.declare import Claim, claim, grid
+from mcverify.declare import Claim, claim
 from mcverify.discover import discover
+from mcverify.grid import grid
 from mcverify.prediction import absolute, printed, relative
 from mcverify.run import check
 from mcverify.verdict import Verdict

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.attention import refuse_all_pairs
-from mcverify.declare import Case, Claim, call, parameters
+from mcverify.declare import Case, Claim
 from mcverify.discover import load, source
+from mcverify.rules import call, parameters
 from mcverify.world import World, generator, world_of
 
 Array = NDArray[np.float64]

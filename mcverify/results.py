@@ -11,8 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from mcverify.declare import COLUMNS, Claim, shown
+from mcverify.declare import Claim
 from mcverify.finding import Finding
+from mcverify.grid import shown
+from mcverify.rules import COLUMNS
 from mcverify.verdict import Verdict, overall
 
 VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases", "confirmed",

@@ -10,9 +10,10 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from mcverify.declare import Case, call
+from mcverify.declare import Case
 from mcverify.finding import ERROR, Finding
 from mcverify.measure import Outcome, describe, measure, refer
+from mcverify.rules import call
 from mcverify.statistic import Estimate
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, check_budget, judge, looks
 from mcverify.world import World, world_of

@@ -14,38 +14,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import bisect
-from scipy.special import rel_entr, stdtrit
+from scipy.special import stdtrit
+
+from mcverify.interval import Estimate, chernoff, no_interval, studentised
 
 Array = NDArray[np.float64]
 Influence = Callable[[Array], tuple[float, Array]]
-
-MAX_DELTA = 0.5  # beyond it the first-order correction for skewness is no small correction
-MIN_SPREAD = 1e-12  # of the estimate's scale: below it the spread is rounding, not sampling
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What the draws say of a number.
-
-    Attributes
-    ----------
-    value, stderr : the estimate and its Monte Carlo standard error, from block to block.
-    low, high : the interval that misses the truth at most at the error rate asked for;
-        infinite while the blocks allow none.
-    reason : why there is no interval yet, "" when there is one.
-    """
-
-    value: float
-    stderr: float
-    low: float
-    high: float
-    reason: str = ""
-
-
-def _no_interval(value: float, stderr: float, reason: str) -> Estimate:
-    return Estimate(value, stderr, -math.inf, math.inf, reason)
-
 
 @dataclass(frozen=True)
 class Statistic:
@@ -97,32 +71,6 @@ class Statistic:
         back = self.back
         stderr = (back(value + found.stderr) - back(value - found.stderr)) / 2
         return Estimate(back(value), stderr, back(found.low), back(found.high), found.reason)
-
-
-def studentised(value: float, influence: Array, error_rate: float) -> Estimate:
-    """value ± (t + δ)·stderr, where δ = abs(skewness)·(2t² + 1)/(6√blocks) pays for skewness.
-
-    t is Student's at blocks − 1 degrees of freedom. The studentised mean of skew values has
-    P(T > t) = P(t) + skewness·(2t² + 1)φ(t)/(6√blocks) + … (Edgeworth), which moves its quantile
-    by just δ; the direction is not used, so both sides are covered. No interval while
-    δ > 1/2, or while the values have not spread yet.
-    """
-    blocks = len(influence)
-    if blocks < 2:
-        return _no_interval(value, math.nan, "one block has no spread to judge by")
-    variance = float(np.dot(influence, influence)) / (blocks - 1)
-    stderr = math.sqrt(variance / blocks)
-    if not stderr > MIN_SPREAD * abs(value):
-        return _no_interval(value, stderr, "the values do not vary from block to block; for a "
-                            "share or an identity use the statistic proportion")
-    t = -float(stdtrit(blocks - 1, error_rate / 2))
-    skewness = float(np.mean(influence**3)) / variance**1.5
-    delta = abs(skewness) * (2 * t * t + 1) / (6 * math.sqrt(blocks))
-    if not delta <= MAX_DELTA:
-        return _no_interval(value, stderr, f"the blocks are too skew for an interval: skewness "
-                            f"{skewness:.3g} over {blocks} blocks")
-    half = (t + delta) * stderr
-    return Estimate(value, stderr, value - half, value + half)
 
 
 # --- means and moments -----------------------------------------------------------------------
@@ -254,22 +202,9 @@ def _proportion_reduce(values: Any) -> Array:
     return np.asarray(x.mean(axis=1, keepdims=True))
 
 
-def _proportion_interval(table: Array, error_rate: float) -> Estimate:
-    """All μ with blocks·kl(p̂, μ) ≤ ln(2/error rate): Chernoff's bound, for any law on [0, 1]."""
-    blocks, p = len(table), min(max(float(table.mean()), 0.0), 1.0)
-    allowed = math.log(2 / error_rate) / blocks
-
-    def excess(mu: float) -> float:
-        return float(rel_entr(p, mu) + rel_entr(1 - p, 1 - mu)) - allowed
-
-    low = bisect(excess, 0.0, p, xtol=1e-300, rtol=1e-12) if p > 0 else 0.0
-    high = 1 - bisect(lambda nu: excess(1 - nu), 0.0, 1 - p, xtol=1e-15) if p < 1 else 1.0
-    stderr = float(table.std(ddof=1)) / math.sqrt(blocks) if blocks > 1 else math.nan
-    return Estimate(p, stderr, low, high)
-
-
 proportion = Statistic(
-    "proportion", _proportion_reduce, _mean_influence, moments=0, interval=_proportion_interval
+    "proportion", _proportion_reduce, _mean_influence, moments=0,
+    interval=lambda table, error_rate: chernoff(table[:, 0], error_rate),
 )
 
 
@@ -297,7 +232,7 @@ def _share_at_most(table: Array, x: float, error_rate: float) -> Estimate:
     share = float(below.mean())
     found = studentised(share, below - share, error_rate)
     # Where nearly all blocks agree, Chernoff's bound still holds and the studentised one does not.
-    return _proportion_interval(below[:, None], error_rate) if found.reason else found
+    return chernoff(below, error_rate) if found.reason else found
 
 
 def _nearest(
@@ -342,7 +277,7 @@ def quantile(level: float) -> Statistic:
         centre = min(math.ceil(level * ordered.size), ordered.size) - 1
         value = float(ordered[centre])
         if ordered[0] == ordered[-1]:
-            return _no_interval(value, 0.0, "the values do not vary; use the statistic proportion")
+            return no_interval(value, 0.0, "the values do not vary; use the statistic proportion")
 
         def contradicted(index: int, step: int) -> bool:
             found = _share_at_most(table, ordered[index], error_rate)

@@ -1,6 +1,7 @@
 """From a distribution of one coordinate to a law whose coordinates are all independent."""
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -171,9 +172,14 @@ def tail_index(distribution: Any) -> float:
     if not hasattr(distribution.dist, "pdf"):
         return _moments_by_value(distribution)
     near, far = 1e-50, 1e-100
+    left, right = distribution.support()
     index = math.inf
-    for quantile in (distribution.isf, distribution.ppf):
-        inner, outer = abs(float(quantile(near))), abs(float(quantile(far)))
+    for end, quantile in ((left, distribution.ppf), (right, distribution.isf)):
+        if math.isfinite(end):
+            continue  # no tail on this side
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of quantiles that give out
+            inner, outer = abs(float(quantile(near))), abs(float(quantile(far)))
         if not (math.isfinite(inner) and math.isfinite(outer)):
             index = min(index, _moments_by_value(distribution))
         elif outer > inner > 0:

@@ -1,0 +1,38 @@
+"""From settings and their values to the points at which a claim is tried."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Point = tuple[tuple[str, Any], ...]
+
+@dataclass(frozen=True)
+class Grid:
+    """The points at which a claim is tried; two grids add up to the points of both."""
+
+    points: tuple[Point, ...]
+
+    def __add__(self, other: "Grid") -> "Grid":
+        return Grid(self.points + other.points)
+
+
+NOWHERE = Grid(((),))  # names nothing: of a claim that leaves all to the defaults, or draws nothing
+
+
+def grid(**settings: Any) -> Grid:
+    """All combinations of the settings' values; a value that is no list or tuple stands alone.
+
+    >>> [dict(point) for point in grid(d_k=[1, 8], scale=0.5).points]
+    [{'d_k': 1, 'scale': 0.5}, {'d_k': 8, 'scale': 0.5}]
+    """
+    given = [v.tolist() if isinstance(v, np.ndarray | np.generic) else v for v in settings.values()]
+    values = [v if isinstance(v, list | tuple | range) else (v,) for v in given]
+    return Grid(tuple(tuple(zip(settings, point, strict=True))
+                      for point in itertools.product(*values)))
+
+
+def shown(value: Any) -> str:
+    """A setting as ids and tables show it."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,86 @@
+"""From one value a block to an interval for their mean that misses the truth at a known rate."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import bisect
+from scipy.special import rel_entr, stdtrit
+
+Array = NDArray[np.float64]
+
+MAX_DELTA = 0.5  # beyond it the first-order correction for skewness is no small correction
+MIN_SPREAD = 1e-12  # of the estimate's scale: below it the spread is rounding, not sampling
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the draws say of a number.
+
+    Attributes
+    ----------
+    value, stderr : the estimate and its Monte Carlo standard error, from block to block.
+    low, high : the interval that misses the truth at most at the error rate asked for;
+        infinite while the blocks allow none.
+    reason : why there is no interval yet, "" when there is one.
+    """
+
+    value: float
+    stderr: float
+    low: float
+    high: float
+    reason: str = ""
+
+
+def no_interval(value: float, stderr: float, reason: str) -> Estimate:
+    """An estimate that nothing can be concluded from yet, and why."""
+    return Estimate(value, stderr, -math.inf, math.inf, reason)
+
+
+def studentised(value: float, influence: Array, error_rate: float) -> Estimate:
+    """value ± (t + δ)·stderr, where δ = abs(skewness)·(2t² + 1)/(6√blocks) pays for skewness.
+
+    t is Student's at blocks − 1 degrees of freedom. The studentised mean of skew values has
+    P(T > t) = P(t) + skewness·(2t² + 1)φ(t)/(6√blocks) + … (Edgeworth), which moves its quantile
+    by just δ; the direction is not used, so both sides are covered. No interval while
+    δ > 1/2, or while the values have not spread yet.
+    """
+    blocks = len(influence)
+    if blocks < 2:
+        return no_interval(value, math.nan, "one block has no spread to judge by")
+    variance = float(np.dot(influence, influence)) / (blocks - 1)
+    stderr = math.sqrt(variance / blocks)
+    if not stderr > MIN_SPREAD * abs(value):
+        return no_interval(value, stderr, "the values do not vary from block to block; for a "
+                            "share or an identity use the statistic proportion")
+    t = -float(stdtrit(blocks - 1, error_rate / 2))
+    skewness = float(np.mean(influence**3)) / variance**1.5
+    delta = abs(skewness) * (2 * t * t + 1) / (6 * math.sqrt(blocks))
+    if not delta <= MAX_DELTA:
+        return no_interval(value, stderr, f"the blocks are too skew for an interval: skewness "
+                            f"{skewness:.3g} over {blocks} blocks")
+    half = (t + delta) * stderr
+    return Estimate(value, stderr, value - half, value + half)
+
+
+def chernoff(shares: Array, error_rate: float) -> Estimate:
+    """All μ with blocks·kl(p̂, μ) ≤ ln(2/error rate), for block values in [0, 1] with mean p̂.
+
+    Chernoff's bound in Hoeffding's form: it holds for any law on [0, 1] and any number of blocks,
+    even when no block differs from another.
+
+    >>> found = chernoff(np.ones(64), 2e-3)
+    >>> found.high, round(found.low, 6) == round(1e-3 ** (1 / 64), 6)
+    (1.0, True)
+    """
+    blocks, p = len(shares), min(max(float(shares.mean()), 0.0), 1.0)
+    allowed = math.log(2 / error_rate) / blocks
+
+    def excess(mu: float) -> float:
+        return float(rel_entr(p, mu) + rel_entr(1 - p, 1 - mu)) - allowed
+
+    low = bisect(excess, 0.0, p, xtol=1e-300, rtol=1e-12) if p > 0 else 0.0
+    high = 1 - bisect(lambda nu: excess(1 - nu), 0.0, 1 - p, xtol=1e-15) if p < 1 else 1.0
+    stderr = float(shares.std(ddof=1)) / math.sqrt(blocks) if blocks > 1 else math.nan
+    return Estimate(p, stderr, low, high)

@@ -1,0 +1,108 @@
+"""From a claim to the first rule that it breaks, if any: what can be seen without drawing."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mcverify.grid import Grid
+from mcverify.laws import Law
+from mcverify.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
+from mcverify.statistic import Statistic
+from mcverify.verdict import Verdict
+
+if TYPE_CHECKING:
+    from mcverify.declare import Claim
+
+DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
+WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
+COLUMNS = ("seed", "blocks", "estimate", "stderr", "low", "high", "claimed_low", "claimed_high",
+           "verdict", "expected", "reason")  # of a case's result: no setting may have these names
+COUNTS = ("d_k", "tokens", "keys")
+
+
+@lru_cache(maxsize=4096)
+def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters."""
+    return tuple(inspect.signature(function).parameters)
+
+
+def call(function: Callable[..., Any], available: Mapping[str, Any]) -> Any:
+    """Call a function with those of the available values that it names."""
+    return function(**{name: available[name] for name in parameters(function) if name in available})
+
+
+def check_claim(claim: "Claim") -> None:
+    """Raise ClaimError, with value, rule and repair, for the first rule that the claim breaks."""
+
+    def require(condition: bool, message: str) -> None:
+        if not condition:
+            raise ClaimError(f"{claim.name}: {message}")
+
+    _check_parts(claim, require)
+    for point in claim.over.points:
+        _check_point(claim, dict(point), require)
+    _check_prediction(claim, require)
+    names = [str(case) for case in claim.cases()]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    require(twice is None, f"two points of its grid are both named {twice}; leave one out")
+
+
+Require = Callable[[bool, str], None]
+
+
+def _check_parts(claim: "Claim", require: Require) -> None:
+    require(isinstance(claim.statistic, Statistic),
+            f"statistic {claim.statistic!r} is no Statistic; use e.g. mcverify.statistic.mean")
+    require(bool(claim.sentence), "has no docstring; its first line must be the claim's sentence")
+    given = [kind for kind in KINDS if getattr(claim, kind) is not None]
+    require(len(given) == 1, f"has {' and '.join(given) or 'no prediction'}; give just one of "
+                             f"{', '.join(KINDS)}")
+    require(claim.within is None or isinstance(claim.within, Margin),
+            f"within={claim.within!r} is no margin; use relative(…) or absolute(…)")
+    require(isinstance(claim.expect, Verdict),
+            f"expect={claim.expect!r} is no verdict; use e.g. Verdict.REFUTED")
+    require(isinstance(claim.over, Grid) and bool(claim.over.points),
+            f"over={claim.over!r} is no grid with points; use grid(law=…, d_k=…)")
+    require(claim.draws == (claim.statistic.name != "exact"),
+            "the statistic exact is for a body that draws nothing, and every other statistic for "
+            "one that names q, k or rng; change the one or the other")
+
+
+def _check_prediction(claim: "Claim", require: Require) -> None:
+    kind, prediction = claim.prediction
+    if claim.within is not None:
+        size = claim.within.size
+        require(0 < size < float("inf"), f"within has the size {size}; it must be above 0")
+    elif kind == "equals":
+        example = claim.cases()[0].predicted if callable(prediction) else prediction
+        require(isinstance(example, Printed), "has equals without within, but no measurement is "
+                                              "exact; add e.g. within=relative(0.02)")
+    if not callable(prediction):
+        try:
+            claimed_interval(kind, prediction, claim.within)
+        except (TypeError, ValueError) as error:
+            require(False, str(error))
+
+
+def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> None:
+    for name, value in settings.items():
+        require(name not in COLUMNS + DRAWN, f"the setting {name!r} has the name of a result's "
+                                             "column or of a draw; choose another")
+        if name == "law":
+            require(isinstance(value, Law), f"law={value!r} is not a law; use laws.normal or "
+                                            "another value of mcverify.laws")
+        elif name in COUNTS:
+            require(isinstance(value, int) and not isinstance(value, bool) and value >= 1,
+                    f"{name}={value!r}: must be a whole number of at least 1")
+        try:
+            hash(value)
+        except TypeError:
+            require(False, f"{name}={value!r} can be changed; use a number, a text or a tuple")
+    known = {*settings, *((*DRAWN, *WORLD) if claim.draws else ())}
+    functions = [claim.body] + [p for _, p in [claim.prediction] if callable(p)]
+    for function in functions:
+        missing = [name for name, parameter in inspect.signature(function).parameters.items()
+                   if name not in known and parameter.default is parameter.empty]
+        require(not missing, f"{function.__name__} asks for {', '.join(missing)}, which its grid "
+                             f"does not name; known are {', '.join(sorted(known)) or 'none'}")

@@ -1,0 +1,68 @@
+"""The rule that makes verdicts, and the budget that errors are paid from."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcverify.verdict import (
+    CASE_ERROR_RATE,
+    FIRST_LOOK,
+    LOOKS,
+    SUITE_ERROR_RATE,
+    Verdict,
+    check_budget,
+    judge,
+    looks,
+    overall,
+)
+
+edges = st.floats(-10, 10)
+intervals = st.tuples(edges, edges).map(sorted).map(tuple)
+
+
+@pytest.mark.parametrize(("measured", "claimed", "verdict"), [
+    ((1, 2), (1, 2), Verdict.CONFIRMED),
+    ((1, 2), (0, math.inf), Verdict.CONFIRMED),
+    ((1, 2), (2, 3), Verdict.INCONCLUSIVE),
+    ((1, 2), (2.1, 3), Verdict.REFUTED),
+    ((1, 2), (-math.inf, 0.9), Verdict.REFUTED),
+    ((-math.inf, math.inf), (0, 1), Verdict.INCONCLUSIVE),
+    ((5, 5), (5, 5), Verdict.CONFIRMED),
+])
+def test_judge(measured, claimed, verdict):
+    assert judge(measured, claimed) is verdict
+
+
+@given(intervals, intervals, edges)
+def test_an_interval_that_holds_the_truth_never_gives_a_false_verdict(measured, claimed, truth):
+    verdict = judge(measured, claimed)
+    if measured[0] <= truth <= measured[1]:
+        assert not (verdict is Verdict.REFUTED and claimed[0] <= truth <= claimed[1])
+        assert not (verdict is Verdict.CONFIRMED and not claimed[0] <= truth <= claimed[1])
+
+
+@given(st.lists(st.sampled_from(Verdict), min_size=1))
+def test_one_refuted_case_refutes_a_claim_and_all_must_be_confirmed(verdicts):
+    found = overall(verdicts)
+    assert (found is Verdict.REFUTED) == (Verdict.REFUTED in verdicts)
+    assert (found is Verdict.CONFIRMED) == all(v is Verdict.CONFIRMED for v in verdicts)
+
+
+def test_looks_double_without_gap_or_overlap():
+    found = looks()
+    assert len(found) == LOOKS == 15
+    assert found[0] == (0, FIRST_LOOK)
+    for (_, stop), (start, end) in itertools.pairwise(found):
+        assert start == stop
+        assert end == 2 * stop
+
+
+def test_budget_pays_for_ten_thousand_cases():
+    check_budget(round(SUITE_ERROR_RATE / CASE_ERROR_RATE))
+    with pytest.raises(ValueError, match="more than the suite's 1e-06"):
+        check_budget(10_001)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        check_budget(1, 0.0)
