@@ -91,7 +91,8 @@ class Results:
 
     def prune(self, names: Iterable[str]) -> list[Path]:
         """Remove the files of claims that are not among ``names``; returns them."""
-        stale = [file for file in sorted(self.claims.glob("*.csv")) if file.stem not in set(names)]
+        kept = set(names)
+        stale = [file for file in sorted(self.claims.glob("*.csv")) if file.stem not in kept]
         for file in stale:
             file.unlink()
         return stale

@@ -81,8 +81,10 @@ class Independent:
     def draw(
         self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
     ) -> tuple[Array, Array]:
-        q, _ = self.q.draw(rng, blocks, tokens, d_k)
-        _, k = self.k.draw(rng, blocks, tokens, d_k)
+        shape = (blocks, tokens, d_k)
+        # Only one side of each law is wanted; independent coordinates can be drawn for it alone.
+        q = self.q.sample(rng, shape) if isinstance(self.q, Iid) else self.q.draw(rng, *shape)[0]
+        k = self.k.sample(rng, shape) if isinstance(self.k, Iid) else self.k.draw(rng, *shape)[1]
         return q, k
 
     def moments(self, d_k: int) -> Moments:

@@ -1,6 +1,6 @@
 """What mathematics predicts. Nothing here draws, and nothing that draws imports it."""
 
-from mcverify.theory import enumeration
+from mcverify.theory import enumeration, softmax
 from mcverify.theory.moments import (
     coin_sum_mean_size,
     correlated_variance,
@@ -20,4 +20,5 @@ __all__ = [
     "enumeration",
     "matched_mean",
     "scaled_vector_kurtosis",
+    "softmax",
 ]

@@ -1,0 +1,103 @@
+"""The suite can fail: predictions off by three margins are refuted, true ones under no seed."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcverify import Verdict, absolute, check, claim, discover, grid, laws, relative, theory
+from mcverify.attention import matched_scores, scores
+from mcverify.grid import Grid
+from mcverify.prediction import Printed
+from mcverify.run import run
+from mcverify.statistic import mean, std, variance
+
+CLAIMS = discover()
+VALUES = [c for c in CLAIMS if c.equals is not None and c.expect is Verdict.CONFIRMED]
+
+
+def off(case, margins):
+    """The case with its prediction moved by so many margins."""
+    predicted, claim = case.predicted, case.claim
+    if isinstance(predicted, Printed):
+        moved, within = predicted.value + margins * predicted.margin, absolute(predicted.margin)
+    else:
+        moved, within = predicted + margins * claim.within.of(predicted), claim.within
+    changed = dataclasses.replace(claim, equals=moved, within=within, over=Grid((case.settings,)))
+    return changed.cases()[0]
+
+
+def test_every_claim_that_predicts_a_value_is_refuted_when_the_value_is_off_by_three_margins():
+    cases = [off(case, 3 if index % 2 else -3)
+             for claim in VALUES for index, case in enumerate(claim.cases())]
+    assert len(cases) > 300
+    survived = [str(finding) for finding in run(cases, seed=1)
+                if finding.verdict is not Verdict.REFUTED]
+    assert not survived, "\n".join(survived)
+
+
+def test_every_claim_is_off_to_both_sides_somewhere():
+    assert all(len(claim.cases()) > 1 for claim in VALUES if claim.name != "hand_dot_product")
+
+
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_true_claims_are_refuted_under_no_seed(seed):
+    cheap = [next((case for case in claim.cases() if dict(case.settings).get("d_k", 8) == 8),
+                  claim.cases()[0]) for claim in CLAIMS]
+    wrong = [str(finding) for finding in run(cheap, seed=seed)
+             if finding.verdict not in (finding.expected, Verdict.INCONCLUSIVE)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_at_least_four_false_statements_are_declared_false():
+    false = [claim.name for claim in CLAIMS if claim.expect is Verdict.REFUTED]
+    assert len(false) >= 4
+    assert {"correlated_keeps_variance", "scaled_entropy_is_maximal"} <= set(false)
+
+
+# --- properties: law, width, scale and seed are drawn, the verdict must come out as declared ---
+
+BASES = st.sampled_from([*laws.STANDARD, laws.student_t(12), laws.exponential])
+LAWS = st.one_of(
+    BASES,
+    st.builds(laws.shifted, BASES, st.floats(-1, 1)),
+    st.builds(laws.equicorrelated, BASES, st.floats(0, 0.5)),
+    st.builds(laws.independent, BASES, BASES),
+    st.builds(laws.common_scale, st.just(laws.normal), st.floats(9, 30)),
+)
+SEEDS = st.integers(0, 2**63)
+
+
+def declared(statistic, body, law, d_k, scale, **prediction):
+    return claim(statistic, over=grid(law=law, d_k=d_k, scale=scale), **prediction)(body)
+
+
+def all_pairs(q, k, scale):
+    """A property of c·q·k."""
+    return scores(q, k, scale)
+
+
+@settings(max_examples=25)
+@given(LAWS, st.integers(2, 48), st.floats(0.01, 100), SEEDS)
+def test_variance_and_std_of_any_law_are_the_predicted_ones(law, d_k, scale, seed):
+    def predicted(law, d_k, scale):
+        return scale**2 * theory.dot_variance(law, d_k)
+
+    right = declared(variance, all_pairs, law, d_k, scale, equals=predicted, within=relative(0.2))
+    wrong = declared(std, all_pairs, law, d_k, scale, within=relative(0.2),
+                     equals=lambda law, d_k, scale: 2 * predicted(law, d_k, scale) ** 0.5)
+    assert check(right.cases()[0], seed).verdict is Verdict.CONFIRMED
+    assert check(wrong.cases()[0], seed).verdict is Verdict.REFUTED
+
+
+@settings(max_examples=25)
+@given(BASES, st.floats(-0.9, 0.9), st.integers(2, 64), SEEDS)
+def test_mean_of_correlated_pairs_is_rho(base, rho, d_k, seed):
+    def body(q, k, d_k):
+        """E q·k/d_k = ρ."""
+        return matched_scores(q, k, scale=1 / d_k)
+
+    made = claim(mean, equals=rho, within=absolute(0.1),
+                 over=grid(law=laws.correlated(base, rho), d_k=d_k))(body)
+    assert check(made.cases()[0], seed).verdict is Verdict.CONFIRMED
