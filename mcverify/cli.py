@@ -16,7 +16,7 @@ from rich.table import Table
 from mcverify import __version__
 from mcverify.declare import Case, Claim, statement_ids
 from mcverify.discover import source, survey
-from mcverify.finding import Finding
+from mcverify.finding import Finding, run_command
 from mcverify.prediction import ClaimError
 from mcverify.results import Results
 from mcverify.run import run
@@ -260,7 +260,7 @@ def _show(options: argparse.Namespace) -> int:
                   f"{row['claimed_high']}], measured {row['estimate']} in [{row['low']}, "
                   f"{row['high']}], {row['blocks']} blocks {row['reason']}".rstrip())
         if not last:
-            print(f"    none; make one with `mcverify run {claim.name}`")
+            print(f"    none; make one with `{run_command(claim)}`")
     return _tell(faults)
 
 

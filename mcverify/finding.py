@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from mcverify.declare import Case
+from mcverify.declare import Case, Claim
+from mcverify.discover import BUILT_IN, source
 from mcverify.verdict import Verdict
 
 ERROR = "error: "  # how the reason of a case begins that broke instead of measuring
@@ -57,17 +58,14 @@ class Finding:
             f"  claimed   {_interval(self.claimed_low, self.claimed_high)}",
             f"  measured  {self.estimate:.6g}, in {_interval(self.low, self.high)} but for an "
             f"error rate of {self.error_rate:g}, {self.blocks} blocks{why}",
-            f"  rerun     {rerun(self)}",
+            f"  rerun     {run_command(self.case.claim)} --seed {self.seed}",
         ])
 
 
-def rerun(finding: Finding) -> str:
-    """The command that judges the finding's claim again, on the same draws."""
-    from mcverify.discover import BUILT_IN, source
-
-    claim = finding.case.claim
+def run_command(claim: Claim) -> str:
+    """The command that judges a claim: by its name, or by its file if it is a user's."""
     built_in = source(claim).parent == BUILT_IN.resolve()
-    return f"mcverify run {claim.name if built_in else source(claim)} --seed {finding.seed}"
+    return f"mcverify run {claim.name if built_in else source(claim)}"
 
 
 def _interval(low: float, high: float) -> str:

@@ -80,7 +80,7 @@ def chernoff(shares: Array, error_rate: float) -> Estimate:
     def excess(mu: float) -> float:
         return float(rel_entr(p, mu) + rel_entr(1 - p, 1 - mu)) - allowed
 
-    low = bisect(excess, 0.0, p, xtol=1e-300, rtol=1e-12) if p > 0 else 0.0
+    low = bisect(excess, 0.0, p, xtol=1e-18) if p > 0 else 0.0
     high = 1 - bisect(lambda nu: excess(1 - nu), 0.0, 1 - p, xtol=1e-15) if p < 1 else 1.0
     stderr = float(shares.std(ddof=1)) / math.sqrt(blocks) if blocks > 1 else math.nan
     return Estimate(p, stderr, low, high)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ NODES = 12  # Gauss-Legendre nodes a panel
 STEP = 0.25  # of log t: at 2 pi / STEP the transform of log Gamma(k), k <= 4, is below 1e-11
 TAIL = 30.0  # what falls as e^-x is cut at x = TAIL + ln n, so that n such tails are below 1e-12
 WIDE = 2.0  # standard deviation from which exp(-t e^s) is narrower in s than the normal density
+
+_remembered = lru_cache(maxsize=4096)  # the predictions of a suite ask for the same points often
 
 _x, _w = np.polynomial.legendre.leggauss(NODES)
 _legendre = np.polynomial.legendre.legvander(_x, NODES)
@@ -145,6 +148,7 @@ def _surprise(x: Array) -> Array:
     return value
 
 
+@_remembered
 def entropy(n: int, sigma: float, d_k: float | None = None) -> float:
     """E H(p) in nats, p = softmax(s) of n scores s_j ~ N(0, sigma^2).
 
@@ -165,6 +169,7 @@ def entropy(n: int, sigma: float, d_k: float | None = None) -> float:
     )  # fmt: skip
 
 
+@_remembered
 def max_weight(n: int, sigma: float, d_k: float | None = None) -> float:
     """E max_j p_j; arguments, errors and accuracy as in entropy.
 
@@ -179,6 +184,7 @@ def max_weight(n: int, sigma: float, d_k: float | None = None) -> float:
     )  # fmt: skip
 
 
+@_remembered
 def sum_squares(n: int, sigma: float, d_k: float | None = None) -> float:
     """E sum_j p_j^2; arguments, errors and accuracy as in entropy.
 
@@ -190,6 +196,7 @@ def sum_squares(n: int, sigma: float, d_k: float | None = None) -> float:
     return _mean(lambda g: g.n * g.psi(2) * g.phi(g.n - 1), lambda n: 1 / n, n, sigma, d_k)
 
 
+@_remembered
 def jacobian_trace(n: int, sigma: float, d_k: float | None = None) -> float:
     """E tr J, J = diag(p) - p p^T; arguments, errors and accuracy as in entropy.
 
@@ -204,6 +211,7 @@ def jacobian_trace(n: int, sigma: float, d_k: float | None = None) -> float:
     )  # fmt: skip
 
 
+@_remembered
 def jacobian_frobenius_squared(n: int, sigma: float, d_k: float | None = None) -> float:
     """E ||J||_F^2, J = diag(p) - p p^T; arguments, errors and accuracy as in entropy.
 
@@ -222,6 +230,7 @@ def jacobian_frobenius_squared(n: int, sigma: float, d_k: float | None = None) -
     return _mean(integrand, lambda n: (n - 1) / n**2, n, sigma, d_k)
 
 
+@_remembered
 def log_partition(n: int, sigma: float, d_k: float | None = None) -> float:
     """E log sum_j exp(s_j) in nats; arguments, errors and accuracy as in entropy.
 
@@ -233,6 +242,7 @@ def log_partition(n: int, sigma: float, d_k: float | None = None) -> float:
     return _mean(lambda g: g.n * (g.u - EULER) * g.psi(1) * g.phi(g.n - 1), math.log, n, sigma, d_k)
 
 
+@_remembered
 def two_key_product(sigma: float, d_k: float | None = None) -> float:
     """E p (1 - p) for n = 2; sigma, d_k, errors and accuracy as in entropy.
 
@@ -252,6 +262,7 @@ def two_key_product(sigma: float, d_k: float | None = None) -> float:
     return float((kernel * law) @ w) * step
 
 
+@_remembered
 def two_key_product_median(sigma: float, d_k: float | None = None) -> float:
     """Median of p (1 - p) for n = 2; sigma, d_k, errors as in entropy; 0 where it underflows.
 
