@@ -35,13 +35,29 @@ def refuse_all_pairs(reason: str) -> Iterator[None]:
         _refusal.reset(token)
 
 
+_last: tuple[Array, Array, Array] | None = None  # q, k and their products
+
+
+def _products(q: Array, k: Array) -> Array:
+    # Many claims ask for the same scores of a world's draws, which are read-only and own their
+    # numbers, so that the same arrays have the same products; everything else is computed anew.
+    global _last
+    s: Array
+    if any(x.flags.writeable or x.base is not None for x in (q, k)):
+        s = q @ np.swapaxes(k, -1, -2)
+        return s
+    if _last is None or _last[0] is not q or _last[1] is not k:
+        _last = q, k, q @ np.swapaxes(k, -1, -2)
+    return _last[2].copy()
+
+
 def _cross(q: Array, k: Array, scale: float) -> Array:
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must end in (tokens, d_k) "
                          "with the same d_k; pad or project the narrower one")
     if _refusal.get():
         raise ValueError(_refusal.get())
-    s = q @ np.swapaxes(k, -1, -2)
+    s = _products(q, k)
     if scale != 1.0:
         s *= s.dtype.type(scale)
     return s
@@ -97,7 +113,7 @@ def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
         raise ValueError(f"rows(keys={keys}) with {tokens} tokens: the number of tokens must be a "
                          "multiple of keys; name `keys` in the grid and the runner sees to it")
     queries = min(tokens, max(MIN_QUERIES, ROW_ENTRIES // tokens))
-    s = _cross(q[..., :queries, :], k, scale)
+    s = _cross(q if queries == tokens else q[..., :queries, :], k, scale)
     return s.reshape(*s.shape[:-2], queries * (tokens // keys), keys)
 
 

@@ -1,7 +1,6 @@
 """From the command line to runs, tables and exit statuses."""
 
 import argparse
-import difflib
 import re
 import sys
 import time
@@ -11,22 +10,17 @@ from pathlib import Path
 from joblib import cpu_count
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from mcverify import __version__
-from mcverify.declare import Case, Claim, statement_ids
-from mcverify.discover import source, survey
-from mcverify.finding import Finding, run_command
+from mcverify import __version__, report
+from mcverify.declare import Case, Claim
+from mcverify.finding import Finding
 from mcverify.prediction import ClaimError
 from mcverify.results import Results
 from mcverify.run import run
-from mcverify.verdict import CASE_ERROR_RATE, SUITE_ERROR_RATE, Verdict, overall
+from mcverify.select import UsageError, select
+from mcverify.verdict import CASE_ERROR_RATE, Verdict
 
 AS_DECLARED, CONTRADICTED, BAD_USAGE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
-
-
-class UsageError(Exception):
-    """A command line that cannot be carried out; the message says value, rule and repair."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,40 +81,6 @@ def _whole(least: int) -> Callable[[str], int]:
     return parse
 
 
-# --- what was selected -----------------------------------------------------------------------
-
-
-def select(selection: Sequence[str]) -> tuple[list[Claim], tuple[str, ...]]:
-    """The claims that the words name, each once, and the faults of the files among the words."""
-    files = [word for word in selection if word.endswith(".py") or Path(word).is_dir()]
-    words = [word for word in selection if word not in files]
-    mine = survey(*files) if files else None
-    own = survey() if words or not files else None
-    known = [claim for found in (mine, own) if found for claim in found.claims]
-    chosen = [] if words else known
-    if words and mine:
-        chosen = list(mine.claims)
-    for word in words:
-        named = [claim for claim in known
-                 if word == claim.name or word in statement_ids(claim.decides)]
-        if not named:
-            names = [claim.name for claim in known]
-            near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
-            raise UsageError(f"{word}: no claim or statement has this name; " + (
-                f"did you mean {' or '.join(near)}?" if near else "see `mcverify list`"))
-        chosen += named
-    clashes = {claim.name for claim in chosen
-               if any(claim.name == other.name and claim is not other for other in chosen)}
-    if clashes:
-        raise UsageError(f"{', '.join(sorted(clashes))}: two of the chosen claims have this name; "
-                         "rename one, as results are kept by name")
-    faults = tuple(fault for found in (mine, own) if found for fault in found.faults)
-    return list(dict.fromkeys(chosen)), faults
-
-
-# --- the commands ----------------------------------------------------------------------------
-
-
 def _run(options: argparse.Namespace) -> int:
     claims, faults = select(options.selection)
     results = Results(options.out)
@@ -145,7 +105,7 @@ def _run(options: argparse.Namespace) -> int:
                 print(f"removed {file}, which belongs to no claim", file=sys.stderr)
         results.write_run(options.seed, CASE_ERROR_RATE, time.monotonic() - started, len(cases))
     findings = [finding for found in judged.values() for finding in found]
-    _report(judged, len(cases), time.monotonic() - started, options)
+    report.run_table(judged, len(cases), options.seed, time.monotonic() - started, options.out)
     if interrupted:
         print(f"interrupted: {len(judged)} of {len(claims)} claims are finished and kept",
               file=sys.stderr)
@@ -187,80 +147,16 @@ def status(findings: Sequence[Finding]) -> int:
     return UNDECIDED if decided else AS_DECLARED
 
 
-def _report(
-    judged: dict[Claim, list[Finding]], cases: int, seconds: float, options: argparse.Namespace
-) -> None:
-    console = _console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("verdict")
-    table.add_column("cases", justify="right")
-    table.add_column("claim")
-    table.add_column("sentence", overflow="fold")
-    for claim, findings in judged.items():
-        wrong = [finding for finding in findings if not finding.as_declared]
-        verdict = str(overall([finding.verdict for finding in findings]))
-        if any(finding.broken for finding in findings):
-            verdict = "ERROR"
-        note = f"{len(findings) - len(wrong)}/{len(findings)}" if wrong else str(len(findings))
-        style = "bold red" if wrong else {"REFUTED": "yellow", "INCONCLUSIVE": "cyan"}.get(verdict)
-        table.add_row(verdict, note, claim.name, claim.sentence, style=style)
-    console.print(table)
-    found = [finding for findings in judged.values() for finding in findings]
-    for finding in found:
-        if not finding.as_declared:
-            console.print(f"\n{finding}", markup=False, highlight=False, soft_wrap=True)
-    wrong_count = sum(not finding.as_declared for finding in found)
-    console.print(
-        f"\n{len(judged)} claims, {len(found)} cases, {len(found) - wrong_count} as declared, "
-        f"{wrong_count} not; seed {options.seed}, {seconds:.0f} s. The chance of any false verdict "
-        f"is at most {cases * CASE_ERROR_RATE:.2g} ({cases} cases at {CASE_ERROR_RATE:g}; the "
-        f"budget is {SUITE_ERROR_RATE:g}). Tables: {options.out}",
-        markup=False, highlight=False, soft_wrap=True)
-
-
 def _list(options: argparse.Namespace) -> int:
     claims, faults = select(options.selection)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("claim", "decides", "expected"):
-        table.add_column(column)
-    table.add_column("cases", justify="right")
-    table.add_column("sentence", overflow="fold")
-    for claim in claims:
-        table.add_row(claim.name, claim.decides, str(claim.expect), str(len(claim.cases())),
-                      claim.sentence)
-    _console().print(table)
+    report.claims_table(claims)
     return _tell(faults)
 
 
 def _show(options: argparse.Namespace) -> int:
     claims, faults = select(options.selection)
-    results = Results(options.out)
     for claim in claims:
-        kind, prediction = claim.prediction
-        settings: dict[str, list[str]] = {}
-        for case in claim.cases():
-            for name, value in case.settings:
-                if str(value) not in settings.setdefault(name, []):
-                    settings[name].append(str(value))
-        within = f", within {claim.within}" if claim.within else ""
-        print(f"{claim.name}: {claim.sentence}")
-        print(f"  source      {source(claim)}:{claim.body.__code__.co_firstlineno}")
-        print(f"  decides     {claim.decides or 'no statement'}")
-        print(f"  statistic   {claim.statistic.name}")
-        print(f"  predicted   {kind.replace('_', ' ')} "
-              f"{'(see below)' if callable(prediction) else prediction}{within}")
-        print(f"  expected    {claim.expect}")
-        for name, values in settings.items():
-            print(f"  {name:<11} {', '.join(values)}")
-        print(f"  last result ({results.claims / claim.name}.csv)")
-        last = results.read(claim.name)
-        for row in last:
-            point = " ".join(row[name] for name in settings) or "-"
-            print(f"    {row['verdict']:<12} {point}: claimed [{row['claimed_low']}, "
-                  f"{row['claimed_high']}], measured {row['estimate']} in [{row['low']}, "
-                  f"{row['high']}], {row['blocks']} blocks {row['reason']}".rstrip())
-        if not last:
-            print(f"    none; make one with `{run_command(claim)}`")
+        print(report.about(claim, Results(options.out)))
     return _tell(faults)
 
 
@@ -268,11 +164,3 @@ def _tell(faults: Sequence[str]) -> int:
     for fault in faults:
         print(f"mcverify: {fault}", file=sys.stderr)
     return BAD_USAGE if faults else AS_DECLARED
-
-
-def _console() -> Console:
-    console = Console()
-    # A pipe has no width: let nothing be folded there, so that a line stays a line for grep.
-    return console if console.is_terminal else Console(width=400)
-
-

@@ -1,6 +1,7 @@
 """From a judged case to the report a person reads."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from mcverify.declare import Case, Claim
 from mcverify.discover import BUILT_IN, source
@@ -64,8 +65,10 @@ class Finding:
 
 def run_command(claim: Claim) -> str:
     """The command that judges a claim: by its name, or by its file if it is a user's."""
-    built_in = source(claim).parent == BUILT_IN.resolve()
-    return f"mcverify run {claim.name if built_in else source(claim)}"
+    file, here = source(claim), Path.cwd()
+    if file.parent == BUILT_IN.resolve():
+        return f"mcverify run {claim.name}"
+    return f"mcverify run {file.relative_to(here) if file.is_relative_to(here) else file}"
 
 
 def _interval(low: float, high: float) -> str:

@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from mcverify.declare import Case
 from mcverify.finding import ERROR, Finding
+from mcverify.interval import Estimate
 from mcverify.measure import Outcome, describe, measure, refer
 from mcverify.rules import call
-from mcverify.interval import Estimate
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, check_budget, judge, looks
 from mcverify.world import World, world_of
 

@@ -194,3 +194,18 @@ def test_jacobian_is_the_derivative_of_softmax(s):
         weights = np.exp(shifted - row.max())
         column = (weights / weights.sum()).imag / 1e-30
         np.testing.assert_allclose(column, dense_jacobian(p)[:, j], atol=1e-13)
+
+
+def test_scores_of_a_worlds_draws_are_remembered_without_being_shared():
+    q, k = RNG.standard_normal((3, 6, 4)), RNG.standard_normal((3, 6, 4))
+    fresh = scores(q, k)
+    q.setflags(write=False)
+    k.setflags(write=False)
+    for scale in (1.0, 2.0, 1.0):
+        found = scores(q, k, scale)
+        np.testing.assert_array_equal(found, fresh * scale)
+        found[:] = np.nan  # a caller may do what it likes with its scores
+    np.testing.assert_array_equal(scores(q, k[::1]), fresh)
+    q.setflags(write=True)
+    q += 1
+    assert not np.array_equal(scores(q, k), fresh)

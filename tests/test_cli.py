@@ -117,7 +117,7 @@ def test_own_claims_run_by_name_by_statement_and_in_any_mixture(tmp_path, capsys
     assert main(["run", "A1", "hand_slope", *out]) == 0
     assert set(pd.read_csv(tmp_path / "verdicts.csv")["claim"]) == {"hand_dot_product",
                                                                     "hand_slope"}
-    assert "2 claims, 4 cases, 4 as declared" in capsys.readouterr().out
+    assert "claims: 2, cases: 4, as declared: 4, not: 0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -175,7 +175,7 @@ def test_list_and_show(mine, capsys):
     assert main(["show", "mine.py"]) == 0
     out = capsys.readouterr().out
     for word in ("mine.py:6", "variance", "within 5 %", "normal, laplace", "2, 16",
-                 "mine.py`", "decides     A5"):
+                 "none yet; `mcverify run mine.py` makes one", "decides     A5"):
         assert word in out, word
     main(["run", "mine.py", "--jobs", "1"])
     capsys.readouterr()
@@ -197,7 +197,7 @@ def test_a_pipe_gets_plain_text_without_progress(mine):
     assert done.returncode == 0
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
-    assert "1 claims, 4 cases, 4 as declared, 0 not" in done.stdout
+    assert "claims: 1, cases: 4, as declared: 4, not: 0" in done.stdout
 
 
 SLOW = '''

@@ -41,7 +41,7 @@ def test_every_claim_is_off_to_both_sides_somewhere():
     assert all(len(claim.cases()) > 1 for claim in VALUES if claim.name != "hand_dot_product")
 
 
-@pytest.mark.parametrize("seed", range(2, 8))
+@pytest.mark.parametrize("seed", range(2, 6))
 def test_true_claims_are_refuted_under_no_seed(seed):
     cheap = [next((case for case in claim.cases() if dict(case.settings).get("d_k", 8) == 8),
                   claim.cases()[0]) for claim in CLAIMS]

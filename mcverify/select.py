@@ -1,0 +1,40 @@
+"""From words on the command line to the claims that they mean."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcverify.declare import Claim, statement_ids
+from mcverify.discover import survey
+
+
+class UsageError(Exception):
+    """A command line that cannot be carried out; the message says value, rule and repair."""
+
+
+def select(selection: Sequence[str]) -> tuple[list[Claim], tuple[str, ...]]:
+    """The claims that the words name, each once, and the faults of the files among the words."""
+    files = [word for word in selection if word.endswith(".py") or Path(word).is_dir()]
+    words = [word for word in selection if word not in files]
+    mine = survey(*files) if files else None
+    own = survey() if words or not files else None
+    known = [claim for found in (mine, own) if found for claim in found.claims]
+    chosen = [] if words else known
+    if words and mine:
+        chosen = list(mine.claims)
+    for word in words:
+        named = [claim for claim in known
+                 if word == claim.name or word in statement_ids(claim.decides)]
+        if not named:
+            names = [claim.name for claim in known]
+            near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+            raise UsageError(f"{word}: no claim or statement has this name; " + (
+                f"did you mean {' or '.join(near)}?" if near else "see `mcverify list`"))
+        chosen += named
+    clashes = {claim.name for claim in chosen
+               if any(claim.name == other.name and claim is not other for other in chosen)}
+    if clashes:
+        raise UsageError(f"{', '.join(sorted(clashes))}: two of the chosen claims have this name; "
+                         "rename one, as results are kept by name")
+    faults = tuple(fault for found in (mine, own) if found for fault in found.faults)
+    return list(dict.fromkeys(chosen)), faults
