@@ -13,6 +13,11 @@ Array = NDArray[np.float64]
 MAX_DELTA = 0.5  # beyond it the first-order correction for skewness is no small correction
 MIN_SPREAD = 1e-12  # of the estimate's scale: below it the spread is rounding, not sampling
 
+# A sample that misses by t standard errors with t² near its number of blocks does not show how skew
+# its law is, so δ comes out small just when it should be large. For values of skewness 1 and a rate
+# of 7e-12, 64 blocks miss 123 times too often, 128 blocks 9 times, 512 blocks less than once.
+CAUTION = 8
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -38,30 +43,43 @@ def no_interval(value: float, stderr: float, reason: str) -> Estimate:
     return Estimate(value, stderr, -math.inf, math.inf, reason)
 
 
-def studentised(value: float, influence: Array, error_rate: float) -> Estimate:
+def studentised(
+    value: float, influence: Array, error_rate: float,
+    parts: Array | None = None, caution: float = CAUTION,
+) -> Estimate:
     """value ± (t + δ)·stderr, where δ = abs(skewness)·(2t² + 1)/(6√blocks) pays for skewness.
 
     t is Student's at blocks − 1 degrees of freedom. The studentised mean of skew values has
     P(T > t) = P(t) + skewness·(2t² + 1)φ(t)/(6√blocks) + … (Edgeworth), which moves its quantile
-    by just δ; the direction is not used, so both sides are covered. No interval while
-    δ > 1/2, or while the values have not spread yet.
+    by just δ; the direction is not used, so both sides are covered. ``parts``, (blocks, any
+    number), are block values that the influence is made of: theirs counts, too, if it is larger.
+    No interval while the expansion cannot be trusted (δ > 1/2, or fewer than ``caution``·t²
+    blocks), or while the values have not spread yet.
     """
     blocks = len(influence)
     if blocks < 2:
         return no_interval(value, math.nan, "one block has no spread to judge by")
-    variance = float(np.dot(influence, influence)) / (blocks - 1)
-    stderr = math.sqrt(variance / blocks)
+    stderr = math.sqrt(float(np.dot(influence, influence)) / (blocks - 1) / blocks)
     if not stderr > MIN_SPREAD * abs(value):
         return no_interval(value, stderr, "the values do not vary from block to block; for a "
-                            "share or an identity use the statistic proportion")
+                                          "share or an identity use the statistic proportion")
     t = -float(stdtrit(blocks - 1, error_rate / 2))
-    skewness = float(np.mean(influence**3)) / variance**1.5
-    delta = abs(skewness) * (2 * t * t + 1) / (6 * math.sqrt(blocks))
+    if blocks < caution * t * t:
+        return no_interval(value, stderr, f"{blocks} blocks are too few at this error rate")
+    columns = [influence] if parts is None else [influence, *(parts - parts.mean(axis=0)).T]
+    skewness = max(abs(_skewness(column)) for column in columns)
+    delta = skewness * (2 * t * t + 1) / (6 * math.sqrt(blocks))
     if not delta <= MAX_DELTA:
-        return no_interval(value, stderr, f"the blocks are too skew for an interval: skewness "
-                            f"{skewness:.3g} over {blocks} blocks")
+        return no_interval(value, stderr, "the blocks are too skew for an interval: skewness "
+                                          f"{skewness:.3g} over {blocks} blocks")
     half = (t + delta) * stderr
     return Estimate(value, stderr, value - half, value + half)
+
+
+def _skewness(values: Array) -> float:
+    squares = values * values
+    second = float(squares.mean())
+    return float(np.dot(squares, values)) / len(values) / second**1.5 if second > 0 else 0.0
 
 
 def chernoff(shares: Array, error_rate: float) -> Estimate:

@@ -180,7 +180,7 @@ def _workers(
         with threadpool_limits(1):
             yield lambda tasks: ((task, measure(*task.arguments)) for task in tasks)
         return
-    with (parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
+    with (threadpool_limits(1), parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
           Parallel(return_as="generator_unordered") as parallel):
 
         def spread(tasks: list[_Task]) -> Iterator[tuple[_Task, list[Outcome]]]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from mcverify.interval import Estimate, chernoff, no_interval, studentised
+from mcverify.interval import CAUTION, Estimate, chernoff, no_interval, studentised
 
 Array = NDArray[np.float64]
 Influence = Callable[[Array], tuple[float, Array]]
@@ -32,6 +32,9 @@ class Statistic:
     influence : those of all blocks -> (estimate, (blocks,) influence values with mean 0).
     moments : the absolute moments of a score must exist beyond this order for the interval to
         hold: the third moment of the influence values.
+    parts : the numbers of all blocks -> (blocks, any number) of block values that a curved
+        influence is made of, and whose skewness its interval must pay for as well.
+    caution : the interval needs this many times t² blocks.
     back : from the scale on which the estimate is a mean to the statistic's own.
     interval : replaces the studentised interval by one of the statistic's own.
     """
@@ -40,6 +43,8 @@ class Statistic:
     reduce: Callable[[Any], Array]
     influence: Influence
     moments: float
+    parts: Callable[[Array], Array] | None = None
+    caution: float = CAUTION
     back: Callable[[float], float] | None = None
     interval: Callable[[Array, float], Estimate] | None = None
 
@@ -65,7 +70,8 @@ class Statistic:
         if self.interval is not None:
             return self.interval(table, error_rate)
         value, influence = self.influence(table)
-        found = studentised(value, influence, error_rate)
+        parts = None if self.parts is None else self.parts(table)
+        found = studentised(value, influence, error_rate, parts, self.caution)
         if self.back is None:
             return found
         back = self.back
@@ -114,12 +120,18 @@ def _variance_influence(table: Array) -> tuple[float, Array]:
     return value, squares - value
 
 
-def _kurtosis_influence(table: Array) -> tuple[float, Array]:
+def _about_grand_mean(table: Array) -> tuple[Array, Array, Array, Array]:
+    """The block means' shifts, and each block's second to fourth moment about the grand mean."""
     mean, c2, c3, c4 = table.T
     shift = mean - mean.mean()
     y2 = c2 + shift**2
     y3 = c3 + 3 * shift * c2 + shift**3
     y4 = c4 + 4 * shift * c3 + 6 * shift**2 * c2 + shift**4
+    return shift, y2, y3, y4
+
+
+def _kurtosis_influence(table: Array) -> tuple[float, Array]:
+    shift, y2, y3, y4 = _about_grand_mean(table)
     m2, m3, m4 = float(y2.mean()), float(y3.mean()), float(y4.mean())
     if m2 == 0:
         return math.nan, np.zeros(len(table))
@@ -127,12 +139,19 @@ def _kurtosis_influence(table: Array) -> tuple[float, Array]:
     return m4 / m2**2 - 3, influence
 
 
+def _kurtosis_parts(table: Array) -> Array:
+    # x⁴ − 6x² looks neither wide nor skew until its rare large values arrive; x⁴ alone does.
+    _, y2, _, y4 = _about_grand_mean(table)
+    return np.stack([y2, y4], axis=1)
+
+
 mean = Statistic("mean", _mean_reduce, _mean_influence, moments=3)
 variance = Statistic("variance", lambda values: _central(values, 2), _variance_influence, moments=6)
 std = replace(variance, name="std", back=lambda value: math.sqrt(max(value, 0.0)))
-kurtosis = Statistic(
-    "kurtosis", lambda values: _central(values, 4), _kurtosis_influence, moments=12
-)  # excess: 0 for the normal law
+kurtosis = Statistic(  # excess: 0 for the normal law
+    "kurtosis", lambda values: _central(values, 4), _kurtosis_influence, moments=12,
+    parts=_kurtosis_parts, caution=8 * CAUTION,
+)
 
 
 # --- ratio and slope -------------------------------------------------------------------------
@@ -151,7 +170,7 @@ def _ratio_influence(table: Array) -> tuple[float, Array]:
     return value, (table[:, 0] - value * table[:, 1]) / bottom if bottom else table[:, 0] * 0
 
 
-ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3)
+ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3, parts=lambda table: table)
 
 
 def slope(of: Statistic) -> Statistic:
@@ -188,7 +207,16 @@ def slope(of: Statistic) -> Statistic:
             parts += weight * part / value
         return float(total), parts
 
-    return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments)
+    def parts(table: Array) -> Array:
+        columns = []
+        for column in np.moveaxis(table[:, :, 1:], 1, 0):
+            columns.append(of.influence(column)[1][:, None])
+            if of.parts is not None:
+                columns.append(of.parts(column))
+        return np.concatenate(columns, axis=1)
+
+    return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments, parts=parts,
+                     caution=of.caution)
 
 
 # --- shares, and numbers without error -------------------------------------------------------

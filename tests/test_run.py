@@ -114,7 +114,7 @@ def test_streams_are_the_same_for_ever():
 
 
 @pytest.mark.parametrize(("settings", "tokens"), [
-    ({"d_k": 1}, 11), ({"d_k": 8}, 31), ({"d_k": 64}, 80), ({"d_k": 4096}, 80),
+    ({"d_k": 1}, 11), ({"d_k": 8}, 31), ({"d_k": 64}, 40), ({"d_k": 4096}, 40),
     ({"d_k": 1, "keys": 2}, 12), ({"d_k": 8, "keys": 128}, 128), ({"d_k": 8, "keys": 7}, 35),
     ({"d_k": 8, "tokens": 3}, 3),
 ])
@@ -176,8 +176,8 @@ def writes(q):
     (raises, "RuntimeError: no luck"),
     (gives_nan, "NaN or infinite values out of"),
     (overflows, "NaN or infinite values out of"),
-    (drops_blocks, "the first axis must be the 64 blocks"),
-    (drops_all, r"returned shape \(\); the first axis must be the 64 blocks"),
+    (drops_blocks, "the first axis must be the 512 blocks"),
+    (drops_all, r"returned shape \(\); the first axis must be the 512 blocks"),
     (is_empty, "empty array of shape"),
     (is_complex, "complex128 values; they must be real"),
     (writes, "read-only"),
@@ -226,7 +226,7 @@ class Bad:
 
 
 @pytest.mark.parametrize(("fault", "message"), [
-    ("shape", r"drew k of shape \(64, 31, 7\); it must be \(blocks, tokens, d_k\) = \(64, 31, 8\)"),
+    ("shape", r"drew k of shape \(512, 31, 7\); it must be \(blocks, tokens, d_k\) = \(512, 31, 8\)"),
     ("nan", "drew k with NaN or infinite entries"),
     ("list", "drew k of shape list"),
     ("raise", "OSError: disk"),

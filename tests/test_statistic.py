@@ -114,27 +114,39 @@ def test_slope_finds_the_exponent():
 
 
 def test_interval_by_hand():
-    # 4 blocks 1, 2, 3, 4: no skewness, stderr √(5/3)/2, t(3) at 2.5 % a side.
-    found = mean.estimate(np.arange(1.0, 5.0)[:, None], 0.05)
-    half = stats.t(3).isf(0.025) * math.sqrt(5 / 3) / 2
+    # 40 blocks, ten each of 1, 2, 3, 4: no skewness, variance 50/39, t(39) at 2.5 % a side.
+    found = mean.estimate(np.tile(np.arange(1.0, 5.0), 10)[:, None], 0.05)
+    half = stats.t(39).isf(0.025) * math.sqrt(50 / 39 / 40)
     assert (found.low, found.high) == pytest.approx((2.5 - half, 2.5 + half))
-    assert found.stderr == pytest.approx(math.sqrt(5 / 3) / 2)
+    assert found.stderr == pytest.approx(math.sqrt(50 / 39 / 40))
 
 
 def test_interval_is_widened_for_skewness_by_the_edgeworth_term():
     x = np.concatenate([np.zeros(300), np.ones(100)])
     found = studentised(0.25, x - 0.25, 1e-3)
     t = stats.t(399).isf(5e-4)
-    skewness = np.mean((x - 0.25) ** 3) / x.var(ddof=1) ** 1.5
+    skewness = stats.skew(x)
     delta = skewness * (2 * t**2 + 1) / (6 * 20)
     assert (found.high - found.low) / 2 / found.stderr == pytest.approx(t + delta, rel=1e-9)
+
+
+def test_parts_of_a_curved_influence_pay_for_their_skewness():
+    x = RNG.standard_normal(1000)
+    skew = RNG.standard_exponential((1000, 2))
+    plain, paid = (studentised(0.0, x - x.mean(), 1e-3, parts) for parts in (None, skew))
+    t = stats.t(999).isf(5e-4)
+    delta = np.abs(stats.skew(skew)).max() * (2 * t**2 + 1) / (6 * math.sqrt(1000))
+    assert paid.high / paid.stderr == pytest.approx(t + delta, rel=1e-9)
+    assert plain.high < paid.high
+    assert "too few" in studentised(0.0, x - x.mean(), 1e-3, caution=1000).reason
 
 
 @pytest.mark.parametrize(("values", "reason"), [
     (np.ones((64, 3)), "do not vary"),
     (np.zeros((64, 3)), "do not vary"),
     (np.ones((64, 3)) + 1e-15 * RNG.standard_normal((64, 3)), "do not vary"),
-    (np.eye(64)[:, :1] + 1e-3 * RNG.standard_normal((64, 1)), "too skew"),
+    (np.eye(256)[:, :1] + 1e-3 * RNG.standard_normal((256, 1)), "too skew"),
+    (RNG.standard_normal((64, 3)), "64 blocks are too few at this error rate"),
     (np.ones((1, 3)), "one block"),
 ])
 def test_no_interval_where_none_is_honest(values, reason):

@@ -181,7 +181,7 @@ def shifted_keeps_variance(q, k):
 
 BOTH = [laws.equicorrelated(base, 0.3) for base in laws.STANDARD]
 ONE = [laws.independent(laws.equicorrelated(laws.normal, 0.3), laws.normal),
-       laws.independent(laws.laplace, laws.equicorrelated(laws.laplace, 0.5))]
+       laws.independent(laws.laplace, laws.equicorrelated(laws.laplace, 0.3))]
 
 
 @claim(
