@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,23 @@ from scipy.special import rel_entr, stdtrit
 
 Array = NDArray[np.float64]
 
-MAX_DELTA = 0.5  # beyond it the first-order correction for skewness is no small correction
 MIN_SPREAD = 1e-12  # of the estimate's scale: below it the spread is rounding, not sampling
 
-# A sample that misses by t standard errors with t² near its number of blocks does not show how skew
-# its law is, so δ comes out small just when it should be large. For values of skewness 1 and a rate
-# of 7e-12, 64 blocks miss 123 times too often, 128 blocks 9 times, 512 blocks less than once.
-CAUTION = 8
+
+class Caution(NamedTuple):
+    """When the expansion behind the interval is trusted: from blocks·t² blocks, up to a δ.
+
+    A sample that misses by t standard errors with t² near its number of blocks does not show how
+    skew its law is, so δ comes out small just when it should be large. For values of skewness 1
+    and a rate of 7e-12, 64 blocks miss 123 times too often, 128 blocks 9 times, 512 blocks less
+    than once. Beyond a δ of 1/2 the first-order correction is no small correction.
+    """
+
+    blocks: float
+    delta: float
+
+
+CAREFUL = Caution(blocks=8, delta=0.5)
 
 
 @dataclass(frozen=True)
@@ -45,16 +56,17 @@ def no_interval(value: float, stderr: float, reason: str) -> Estimate:
 
 def studentised(
     value: float, influence: Array, error_rate: float,
-    parts: Array | None = None, caution: float = CAUTION,
+    parts: Array | None = None, curvature: float = 0.0, caution: Caution = CAREFUL,
 ) -> Estimate:
-    """value ± (t + δ)·stderr, where δ = abs(skewness)·(2t² + 1)/(6√blocks) pays for skewness.
+    """value ± ((t + δ)·stderr + curvature·t²/blocks), δ = abs(skewness)·(2t² + 1)/(6√blocks).
 
     t is Student's at blocks − 1 degrees of freedom. The studentised mean of skew values has
     P(T > t) = P(t) + skewness·(2t² + 1)φ(t)/(6√blocks) + … (Edgeworth), which moves its quantile
     by just δ; the direction is not used, so both sides are covered. ``parts``, (blocks, any
     number), are block values that the influence is made of: theirs counts, too, if it is larger.
-    No interval while the expansion cannot be trusted (δ > 1/2, or fewer than ``caution``·t²
-    blocks), or while the values have not spread yet.
+    ``curvature`` is what the estimate loses to second order for each squared standard error of
+    what it is a function of. No interval while the expansion cannot be trusted (see Caution), or
+    while the values have not spread yet.
     """
     blocks = len(influence)
     if blocks < 2:
@@ -64,15 +76,15 @@ def studentised(
         return no_interval(value, stderr, "the values do not vary from block to block; for a "
                                           "share or an identity use the statistic proportion")
     t = -float(stdtrit(blocks - 1, error_rate / 2))
-    if blocks < caution * t * t:
+    if blocks < caution.blocks * t * t:
         return no_interval(value, stderr, f"{blocks} blocks are too few at this error rate")
     columns = [influence] if parts is None else [influence, *(parts - parts.mean(axis=0)).T]
     skewness = max(abs(_skewness(column)) for column in columns)
     delta = skewness * (2 * t * t + 1) / (6 * math.sqrt(blocks))
-    if not delta <= MAX_DELTA:
+    if not delta <= caution.delta:
         return no_interval(value, stderr, "the blocks are too skew for an interval: skewness "
                                           f"{skewness:.3g} over {blocks} blocks")
-    half = (t + delta) * stderr
+    half = (t + delta) * stderr + curvature * t * t / blocks
     return Estimate(value, stderr, value - half, value + half)
 
 

@@ -67,6 +67,12 @@ class Results:
         rows = [case_row(f) for f in sorted(findings, key=lambda f: place[f.case])]
         self._write(self.claims / f"{claim.name}.csv", _csv(rows))
 
+    def write_table(self, name: str, frame: pd.DataFrame) -> None:
+        """claims/<name>.csv: a table that belongs to no single claim."""
+        self._write(self.claims / f"{name}.csv", _csv(
+            [{column: shown(value) for column, value in row.items()}
+             for row in frame.to_dict("records")], frame.columns))
+
     def write_verdicts(self, judged: Mapping[Claim, list[Finding]], keep: bool) -> None:
         """verdicts.csv: a row a claim, sorted by name; ``keep`` those of claims not judged now."""
         rows = {claim.name: verdict_row(claim, findings) for claim, findings in judged.items()}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from mcverify.interval import Caution
 from mcverify.statistic import (
     Statistic,
     exact,
@@ -138,7 +139,7 @@ def test_parts_of_a_curved_influence_pay_for_their_skewness():
     delta = np.abs(stats.skew(skew)).max() * (2 * t**2 + 1) / (6 * math.sqrt(1000))
     assert paid.high / paid.stderr == pytest.approx(t + delta, rel=1e-9)
     assert plain.high < paid.high
-    assert "too few" in studentised(0.0, x - x.mean(), 1e-3, caution=1000).reason
+    assert "too few" in studentised(0.0, x - x.mean(), 1e-3, caution=Caution(1000, 0.5)).reason
 
 
 @pytest.mark.parametrize(("values", "reason"), [
