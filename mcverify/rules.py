@@ -1,6 +1,7 @@
 """From a claim to the first rule that it breaks, if any: what can be seen without drawing."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -43,9 +44,8 @@ def check_claim(claim: "Claim") -> None:
     for point in claim.over.points:
         _check_point(claim, dict(point), require)
     _check_prediction(claim, require)
-    names = [str(case) for case in claim.cases()]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    require(twice is None, f"two points of its grid are both named {twice}; leave one out")
+    name, count = Counter(str(case) for case in claim.cases()).most_common(1)[0]
+    require(count == 1, f"{count} points of its grid are all named {name}; leave one")
 
 
 Require = Callable[[bool, str], None]

@@ -109,6 +109,7 @@ def draws_nothing():
     ({"over": grid(d_k=[])}, "is no grid with points"),
     ({"over": grid(law="normal")}, "law='normal' is not a law; use laws.normal"),
     ({"over": grid(law=stats.norm())}, "is not a law"),
+    ({"over": grid(law=laws.normal, d_k=[8, 8])}, "2 points of its grid are all named body-normal"),
     ({"over": grid(d_k=0)}, "d_k=0: must be a whole number of at least 1"),
     ({"over": grid(d_k=8.0)}, "d_k=8.0: must be a whole number"),
     ({"over": grid(d_k=True)}, "d_k=True: must be a whole number"),

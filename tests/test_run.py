@@ -226,7 +226,7 @@ class Bad:
 
 
 @pytest.mark.parametrize(("fault", "message"), [
-    ("shape", r"drew k of shape \(512, 31, 7\); it must be \(blocks, tokens, d_k\) = \(512, 31, 8\)"),
+    ("shape", r"drew k of shape \(512, 31, 7\); it must be .* = \(512, 31, 8\)"),
     ("nan", "drew k with NaN or infinite entries"),
     ("list", "drew k of shape list"),
     ("raise", "OSError: disk"),
