@@ -225,7 +225,8 @@ def _spectral(m: Array, r: Array) -> Array:
             last, x = x, np.where(b > 0, a * g / half, half / c)
             if not np.any(np.abs(x - last) > near * x):
                 break
-    return np.asarray(second + np.where(start > 0, x, start))  # 0 for ties of the first, one-hot
+    # Where the step is 0/0, for a tie of the first two, one-hot or all masked, x is 0; NaN stays.
+    return np.asarray(second + np.where(start > 0, x, g * rest))
 
 
 JACOBIAN_NORMS = {"frobenius": _frobenius, "spectral": _spectral, "trace": _trace}

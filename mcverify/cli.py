@@ -12,14 +12,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mcverify import __version__, report
+from mcverify.atlas import atlas
 from mcverify.declare import Case, Claim
 from mcverify.finding import Finding
 from mcverify.prediction import ClaimError
 from mcverify.results import Results
 from mcverify.run import run
 from mcverify.select import UsageError, select
-from mcverify.verdict import CASE_ERROR_RATE, Verdict
+from mcverify.verdict import CASE_ERROR_RATE, Verdict, check_budget
 
+ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
 AS_DECLARED, CONTRADICTED, BAD_USAGE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -69,6 +71,15 @@ def _parser() -> argparse.ArgumentParser:
     shows.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
                        help="the folder with the last results (default: results)")
     shows.set_defaults(command=_show)
+
+    plots = commands.add_parser("plot", help="draw the last results (needs mcverify[plot])")
+    plots.add_argument("selection", nargs="*", metavar="NAME",
+                       help=f"{what}; default: how softmax saturates, over d_k and keys")
+    plots.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
+                       help="the folder with the last results (default: results)")
+    plots.add_argument("--to", type=Path, default=Path("pictures"), metavar="DIR",
+                       help="the folder for the PNG files (default: pictures)")
+    plots.set_defaults(command=_plot)
     return parser
 
 
@@ -88,20 +99,25 @@ def _run(options: argparse.Namespace) -> int:
     if part and results.seed() not in (None, options.seed):
         raise UsageError(f"--seed {options.seed}: {options.out} holds results of seed "
                          f"{results.seed()}, and a folder keeps to one seed; choose another --out")
+    cases = [case for claim in claims for case in claim.cases()]
     try:
+        check_budget(len(cases))
         results.prepare()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"--out {options.out}: cannot be written to ({error.strerror}); choose "
                          "another folder") from None
     for fault in faults:
         print(f"mcverify: {fault}", file=sys.stderr)
-    cases = [case for claim in claims for case in claim.cases()]
     started = time.monotonic()
     judged, interrupted = _judge(claims, cases, options, results)
     results.write_verdicts(judged, keep=part or interrupted)
     if not interrupted:
         if not part:
-            for file in results.prune(claim.name for claim in claims):
+            with Console(stderr=True).status("saturation atlas"):
+                results.write_table(ATLAS, atlas(options.seed, options.jobs))
+            for file in results.prune([ATLAS, *(claim.name for claim in claims)]):
                 print(f"removed {file}, which belongs to no claim", file=sys.stderr)
         results.write_run(options.seed, CASE_ERROR_RATE, time.monotonic() - started, len(cases))
     findings = [finding for found in judged.values() for finding in found]
@@ -157,6 +173,22 @@ def _show(options: argparse.Namespace) -> int:
     claims, faults = select(options.selection)
     for claim in claims:
         print(report.about(claim, Results(options.out)))
+    return _tell(faults)
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from mcverify import plot  # here, since it belongs to an extra that no other command needs
+
+    results = Results(options.out)
+    # A table says all that its picture shows: a claim of one's own needs no file by now.
+    names = [word for word in options.selection if results.read(word)]
+    words = [word for word in options.selection if word not in names]
+    claims, faults = select(words) if words else ([], ())
+    names += [claim.name for claim in claims if claim.name not in names]
+    files = (plot.draw_claims(names, results, options.to) if options.selection
+             else plot.draw_saturation(results, options.to))
+    for file in files:
+        print(f"wrote {file}")
     return _tell(faults)
 
 

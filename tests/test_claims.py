@@ -5,6 +5,8 @@ import pytest
 from conftest import RESULTS, committed_rows
 
 from mcverify import discover
+from mcverify.atlas import atlas
+from mcverify.cli import ATLAS
 from mcverify.results import case_row
 
 CLAIMS = discover()
@@ -34,9 +36,20 @@ def same(row, committed):
                     for name in numbers))
 
 
+def test_the_atlas_is_current():
+    table = pd.read_csv(RESULTS / "claims" / f"{ATLAS}.csv")
+    part = atlas(seed=0, jobs=2, widths=[4, 64], keys=[2, 128])
+    found = part.merge(table, on=["d_k", "keys", "scale"], suffixes=("", "_committed"))
+    assert len(found) == len(part) == 12
+    for name in part.columns.drop("scale"):
+        committed = found[name if name in ("d_k", "keys") else f"{name}_committed"]
+        assert found[name].to_numpy() == pytest.approx(committed.to_numpy(), rel=2e-5, abs=1e-12)
+
+
 def test_results_hold_these_claims_and_no_others():
     table = pd.read_csv(RESULTS / "verdicts.csv", keep_default_na=False)
     assert sorted(table["claim"]) == sorted(claim.name for claim in CLAIMS)
-    assert {file.stem for file in (RESULTS / "claims").glob("*.csv")} == set(table["claim"])
+    files = {file.stem for file in (RESULTS / "claims").glob("*.csv")}
+    assert files == {ATLAS, *table["claim"]}
     sentences = dict(zip(table["claim"], table["sentence"], strict=True))
     assert sentences == {claim.name: claim.sentence for claim in CLAIMS}

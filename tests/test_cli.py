@@ -159,6 +159,13 @@ def test_a_folder_keeps_to_one_seed(mine, capsys):
     assert contents("other") != before
 
 
+def test_more_cases_than_the_budget_pays_for_are_refused(mine, capsys):
+    many = TRUE.replace("d_k=[2, 16]", "d_k=range(1, 6000)")
+    assert main(["run", mine(many)]) == 2
+    assert "11998 cases at an error rate of 1e-10 each cost" in capsys.readouterr().err
+    assert not Path("results").exists()
+
+
 def test_two_claims_of_one_name_are_not_run_together(mine, capsys):
     mine(TRUE)
     Path("other.py").write_text(HEAD + TRUE)

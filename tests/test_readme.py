@@ -55,6 +55,11 @@ def test_the_claim_of_ones_own_runs_and_is_refuted_as_shown(tmp_path, monkeypatc
     assert OUTPUT[1] in capsys.readouterr().out
 
 
+def test_the_exact_values_shown_are_those_that_come_out(capsys):
+    exec(PYTHON[3], {})
+    assert capsys.readouterr().out == OUTPUT[2]
+
+
 def test_the_python_session_runs(capsys):
     exec(PYTHON[2], {})
     assert capsys.readouterr().out.startswith("CONFIRMED: dot_variance-normal-d_k:1: ")
