@@ -22,11 +22,14 @@ VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases
 
 
 def case_row(finding: Finding) -> dict[str, str]:
-    """A case's row: its settings, then its result, numbers with six significant digits.
+    """A case's row: its claim's settings, then its result, numbers with six significant digits.
 
-    Six digits absorb the last bits in which the linear algebra of two machines may differ.
+    Six digits absorb the last bits in which the linear algebra of two machines may differ. A
+    setting that only other cases of the claim have is left empty.
     """
-    settings = {name: shown(value) for name, value in finding.case.settings}
+    claim, own = finding.case.claim, dict(finding.case.settings)
+    names = dict.fromkeys(name for case in claim.cases() for name, _ in case.settings)
+    settings = {name: shown(own[name]) if name in own else "" for name in names}
     return settings | {name: shown(getattr(finding, name)) for name in COLUMNS}
 
 

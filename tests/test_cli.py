@@ -111,6 +111,14 @@ def test_csv_columns_and_quoting(mine):
     assert ((cases["claimed_low"] <= cases["low"]) & (cases["high"] <= cases["claimed_high"])).all()
 
 
+def test_settings_that_only_some_cases_have_are_columns_that_others_leave_empty(mine):
+    ragged = TRUE.replace("d_k=[2, 16])", "d_k=2) + grid(law=laws.normal, d_k=2, tokens=5)")
+    main(["run", mine(ragged), "--jobs", "1"])
+    cases = pd.read_csv("results/claims/true_claim.csv", dtype=str, keep_default_na=False)
+    assert list(cases)[:4] == ["law", "d_k", "tokens", "seed"]
+    assert list(cases["tokens"]) == ["", "", "5"]
+
+
 def test_own_claims_run_by_name_by_statement_and_in_any_mixture(tmp_path, capsys):
     out = ["--out", str(tmp_path), "--jobs", "1"]
     assert main(["run", "hand_slope", *out]) == 0

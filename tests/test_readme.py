@@ -41,7 +41,7 @@ def test_the_claim_shown_is_the_claim_that_runs():
 
 def test_its_output_is_what_comes_out(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    main(["run", "dot_variance", "--jobs", "1"])
+    main(["run", "dot_variance"])
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     expected = OUTPUT[0].splitlines()
     assert printed[:2] == expected[:2]
