@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import Parallel, cpu_count, delayed
 from numpy.polynomial.chebyshev import Chebyshev
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from mcverify import theory
 from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax
 from mcverify.laws import normal
+from mcverify.run import worker_processes
 from mcverify.world import World
 
 Array = NDArray[np.float64]
@@ -77,8 +78,7 @@ def measured(
     # Costly ones first, so that none is left to the end. A key's scores cost like 100 coordinates.
     order = sorted(points, key=lambda point: -_tokens(point[1]) * (point[0] + 100))
     # BLAS on one thread either way: its result may depend on their number in the last bit.
-    with threadpool_limits(1), parallel_config("loky", n_jobs=jobs or cpu_count(),
-                                               inner_max_num_threads=1):
+    with threadpool_limits(1), worker_processes(jobs or cpu_count()):
         found = Parallel()(delayed(_measured_at)(seed, d_k, n) for d_k, n in order)
     table = dict(zip(order, found, strict=True))
     return pd.DataFrame([row for point in points for row in table[point]], columns=MEASURED)

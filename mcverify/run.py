@@ -1,8 +1,9 @@
 """From cases to findings: each world is drawn once, and every case that lives in it is judged."""
 
 import math
+import signal
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,12 @@ def _tasks(running: list[_Trial], seed: int, start: int, stop: int) -> list[_Tas
     return sorted(tasks, key=lambda task: -task.cost)
 
 
+def worker_processes(jobs: int) -> AbstractContextManager[Any]:
+    """joblib's processes with BLAS on one thread, which leave Ctrl-C to the parent."""
+    return parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1,
+                           initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+
+
 def _numbered(index: int, arguments: tuple[Any, ...]) -> tuple[int, list[Outcome]]:
     return index, measure(*arguments)
 
@@ -180,7 +187,7 @@ def _workers(
         with threadpool_limits(1):
             yield lambda tasks: ((task, measure(*task.arguments)) for task in tasks)
         return
-    with (threadpool_limits(1), parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
+    with (threadpool_limits(1), worker_processes(jobs),
           Parallel(return_as="generator_unordered") as parallel):
 
         def spread(tasks: list[_Task]) -> Iterator[tuple[_Task, list[Outcome]]]:

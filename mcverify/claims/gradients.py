@@ -41,10 +41,10 @@ def scaled_gradient_size(q, k, d_k, rng):
     return math.sqrt(d_k) * gradient(q, k, d_k**-0.5, draw_upstream(k, rng))
 
 
-@claim(std, equals=limit_of_rms, within=relative(0.02), over=grid(law=NORMAL, d_k=[1, 4], keys=KEYS),
+@claim(std, equals=limit_of_rms, within=relative(0.02), over=grid(law=NORMAL, d_k=[2, 4], keys=KEYS),
        decides="B6 B23", expect=Verdict.REFUTED)
 def scaled_gradient_size_is_flat(q, k, d_k, rng):
-    """Divided by √d_k, the RMS of ∂L/∂q does not depend on d_k at all (it is 17 % and 8 % larger at 1 and 4)."""
+    """Divided by √d_k, the RMS of ∂L/∂q does not depend on d_k at all (it is 13 % and 8 % larger at 2 and 4)."""
     return math.sqrt(d_k) * gradient(q, k, d_k**-0.5, draw_upstream(k, rng))
 
 

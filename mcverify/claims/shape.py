@@ -70,7 +70,7 @@ def light_kurtosis(q, k):
     equals=lambda law, d_k: theory.scaled_vector_kurtosis(
         law.scale_fourth_moment, law.scale_fourth_moment, d_k),
     within=absolute(0.1),
-    over=grid(law=laws.common_scale(laws.normal, 30), d_k=[64, 128]),
+    over=grid(law=laws.common_scale(laws.normal, 30), d_k=[16, 64]),
     decides="B3",
 )
 def common_scale_kurtosis(q, k):
