@@ -167,8 +167,10 @@ def _tasks(running: list[_Trial], seed: int, start: int, stop: int) -> list[_Tas
 
 def worker_processes(jobs: int) -> AbstractContextManager[Any]:
     """joblib's processes with BLAS on one thread, which leave Ctrl-C to the parent."""
-    return parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1,
-                           initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    context: AbstractContextManager[Any] = parallel_config(
+        "loky", n_jobs=jobs, inner_max_num_threads=1,
+        initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    return context
 
 
 def _numbered(index: int, arguments: tuple[Any, ...]) -> tuple[int, list[Outcome]]:
