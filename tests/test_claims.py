@@ -46,6 +46,17 @@ def test_the_atlas_is_current():
         assert found[name].to_numpy() == pytest.approx(committed.to_numpy(), rel=2e-5, abs=1e-12)
 
 
+@pytest.mark.parametrize("number", ["entropy_share", "max_weight"])
+def test_the_atlas_agrees_with_quadrature_at_every_point(number):
+    table = pd.read_csv(RESULTS / "claims" / f"{ATLAS}.csv")
+    assert len(table) == 396
+    difference, stderr = table[number] - table[f"exact_{number}"], table[f"{number}_stderr"]
+    assert (difference.abs() <= 6 * stderr + 1e-6 * table[number]).all()  # six digits are kept
+    z = (difference / stderr)[stderr > 1e-5 * table[number]]
+    assert len(z) > 250
+    assert 0.7 < z.std() < 1.3
+
+
 def test_results_hold_these_claims_and_no_others():
     table = pd.read_csv(RESULTS / "verdicts.csv", keep_default_na=False)
     assert sorted(table["claim"]) == sorted(claim.name for claim in CLAIMS)
