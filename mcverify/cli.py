@@ -15,6 +15,7 @@ from mcverify import __version__, report
 from mcverify.atlas import atlas
 from mcverify.declare import Case, Claim
 from mcverify.finding import Finding
+from mcverify.ledger import ledger
 from mcverify.prediction import ClaimError
 from mcverify.results import Results
 from mcverify.run import run
@@ -96,13 +97,16 @@ def _run(options: argparse.Namespace) -> int:
     claims, faults = select(options.selection)
     results = Results(options.out)
     part = bool(options.selection)
-    if part and results.seed() not in (None, options.seed):
-        raise UsageError(f"--seed {options.seed}: {options.out} holds results of seed "
-                         f"{results.seed()}, and a folder keeps to one seed; choose another --out")
     cases = [case for claim in claims for case in claim.cases()]
     try:
+        if results.seed() not in (None, options.seed):
+            raise UsageError(f"--seed {options.seed}: {options.out} holds results of seed "
+                             f"{results.seed()}, and a folder keeps to one seed; choose another "
+                             "--out, or remove it")
         check_budget(len(cases))
         results.prepare()
+        if results.seed() is None:  # so that an interrupted run is known by its seed, too
+            results.write_run(options.seed, CASE_ERROR_RATE, 0.0, len(cases))
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -112,13 +116,17 @@ def _run(options: argparse.Namespace) -> int:
         print(f"mcverify: {fault}", file=sys.stderr)
     started = time.monotonic()
     judged, interrupted = _judge(claims, cases, options, results)
-    results.write_verdicts(judged, keep=part or interrupted)
+    whole = not (part or interrupted)
+    if whole:
+        for file in results.prune(claim.name for claim in claims):
+            print(f"removed {file}, whose claim is gone", file=sys.stderr)
+    results.write_verdicts(judged, keep=not whole)
+    if whole:
+        with Console(stderr=True).status("saturation atlas"):
+            table = atlas(options.seed, options.jobs)
+        results.write_table(results.claims / f"{ATLAS}.csv", table)
+        results.write_table(results.folder / "ledger.csv", ledger(claims))
     if not interrupted:
-        if not part:
-            with Console(stderr=True).status("saturation atlas"):
-                results.write_table(ATLAS, atlas(options.seed, options.jobs))
-            for file in results.prune([ATLAS, *(claim.name for claim in claims)]):
-                print(f"removed {file}, which belongs to no claim", file=sys.stderr)
         results.write_run(options.seed, CASE_ERROR_RATE, time.monotonic() - started, len(cases))
     findings = [finding for found in judged.values() for finding in found]
     report.run_table(judged, len(cases), options.seed, time.monotonic() - started, options.out)

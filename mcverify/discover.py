@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def survey(*paths: str | Path) -> Found:
 
 def source(claim: Claim) -> Path:
     """The file that a claim's body stands in."""
-    return Path(claim.body.__code__.co_filename).resolve()
+    return Path(inspect.unwrap(claim.body).__code__.co_filename).resolve()
 
 
 def load(file: Path) -> Found:
@@ -69,11 +70,21 @@ def _load(file: Path, changed: int) -> Found:
         except (Exception, SystemExit) as error:
             names = {}
             broken.append((_line(error, file), f"{type(error).__name__}: {error}; mend the file"))
-    claims = {claim.name: claim for claim in names.values() if isinstance(claim, Claim)
-              # An imported claim belongs to the file it comes from, unless it was renamed here.
-              and (source(claim) == file or claim.name != claim.body.__name__)}
+    claims = {claim.name: claim for claim in names.values()
+              if isinstance(claim, Claim) and _belongs(claim, file)}
+    if not (claims or broken):
+        broken.append((1, "holds no claims; decorate a function with @claim(…)"))
     faults = tuple(f"{file.name}:{line}: {message}" for line, message in broken)
     return Found(tuple(claims.values()), faults)
+
+
+def _belongs(claim: Claim, file: Path) -> bool:
+    """Whether a claim found in a file is its own, and not just imported there."""
+    home = source(claim)
+    if home == file or claim.name != claim.body.__name__:
+        return True
+    built_in = home.parent == BUILT_IN.resolve()
+    return built_in and all(claim is not other for other in load(home).claims)
 
 
 def _files(paths: Iterable[str | Path]) -> list[Path]:

@@ -1,5 +1,6 @@
 """From a judged case to the report a person reads."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,7 +69,8 @@ def run_command(claim: Claim) -> str:
     file, here = source(claim), Path.cwd()
     if file.parent == BUILT_IN.resolve():
         return f"mcverify run {claim.name}"
-    return f"mcverify run {file.relative_to(here) if file.is_relative_to(here) else file}"
+    shown = str(file.relative_to(here) if file.is_relative_to(here) else file)
+    return f"mcverify run {shlex.quote(shown)}"
 
 
 def _interval(low: float, high: float) -> str:

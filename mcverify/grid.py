@@ -29,6 +29,7 @@ def grid(**settings: Any) -> Grid:
     """
     given = [v.tolist() if isinstance(v, np.ndarray | np.generic) else v for v in settings.values()]
     values = [v if isinstance(v, list | tuple | range) else (v,) for v in given]
+    values = [[x.item() if isinstance(x, np.generic) else x for x in v] for v in values]
     return Grid(tuple(tuple(zip(settings, point, strict=True))
                       for point in itertools.product(*values)))
 

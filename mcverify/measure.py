@@ -82,6 +82,8 @@ def _parts(values: Any) -> list[Array]:
 
 def _check_values(values: Any, blocks: int) -> None:
     """Raise ValueError unless every array is real, not empty, and has the blocks first."""
+    if values is None:
+        raise ValueError("the body returned None; end it with `return` and the values")
     for part in _parts(values):
         if part.dtype.kind not in "biuf":
             raise ValueError(f"the body returned {part.dtype} values; they must be real numbers")
@@ -105,4 +107,6 @@ def _not_finite(values: Any) -> str:
 def describe(error: Exception) -> str:
     """An exception in one line."""
     text = " ".join(str(error).split())
+    if "read-only" in text:
+        text += "; q and k are shared with other claims: work on a copy"
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"

@@ -84,7 +84,8 @@ def about(claim: Claim, results: Results) -> str:
     }
     lines = [f"{claim.name}: {claim.sentence}"]
     lines += [f"  {name:<11} {text}" for name, text in parts.items()]
-    last = [f"    {row['verdict']:<12} {' '.join(row[name] for name in settings)}: claimed "
+    last = [f"    {row['verdict']:<12} "
+            f"{' '.join(row.get(name, '-') for name in settings)}: claimed "
             f"[{row['claimed_low']}, {row['claimed_high']}], measured {row['estimate']} in "
             f"[{row['low']}, {row['high']}], {row['blocks']} blocks {row['reason']}".rstrip()
             for row in results.read(claim.name)]

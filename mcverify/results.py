@@ -70,11 +70,10 @@ class Results:
         rows = [case_row(f) for f in sorted(findings, key=lambda f: place[f.case])]
         self._write(self.claims / f"{claim.name}.csv", _csv(rows))
 
-    def write_table(self, name: str, frame: pd.DataFrame) -> None:
-        """claims/<name>.csv: a table that belongs to no single claim."""
-        self._write(self.claims / f"{name}.csv", _csv(
-            [{column: shown(value) for column, value in row.items()}
-             for row in frame.to_dict("records")], frame.columns))
+    def write_table(self, file: Path, frame: pd.DataFrame) -> None:
+        """A table that belongs to no single claim, numbers as in a case's row."""
+        self._write(file, _csv([{column: shown(value) for column, value in row.items()}
+                                for row in frame.to_dict("records")], frame.columns))
 
     def write_verdicts(self, judged: Mapping[Claim, list[Finding]], keep: bool) -> None:
         """verdicts.csv: a row a claim, sorted by name; ``keep`` those of claims not judged now."""
@@ -99,9 +98,9 @@ class Results:
         self._write(self.folder / "run.json", json.dumps(about, indent=2) + "\n")
 
     def prune(self, names: Iterable[str]) -> list[Path]:
-        """Remove the files of claims that are not among ``names``; returns them."""
-        kept = set(names)
-        stale = [file for file in sorted(self.claims.glob("*.csv")) if file.stem not in kept]
+        """Remove the files of claims that stood in verdicts.csv and are not among ``names``."""
+        gone = {row["claim"] for row in self.read("verdicts")} - set(names)
+        stale = [file for name in sorted(gone) if (file := self.claims / f"{name}.csv").exists()]
         for file in stale:
             file.unlink()
         return stale
@@ -116,9 +115,12 @@ class Results:
         return rows
 
     def seed(self) -> int | None:
-        """The seed that the folder was made with, None for a new folder."""
+        """The seed that the folder was made with, None for a new folder; ValueError if damaged."""
         file = self.folder / "run.json"
-        return int(json.loads(file.read_text())["seed"]) if file.exists() else None
+        try:
+            return int(json.loads(file.read_text())["seed"]) if file.exists() else None
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{file}: is damaged; remove it, or choose another --out") from None
 
     def _write(self, file: Path, text: str) -> None:
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{file.name}.")

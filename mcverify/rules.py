@@ -19,6 +19,7 @@ DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its gr
 WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
 COLUMNS = ("seed", "blocks", "estimate", "stderr", "low", "high", "claimed_low", "claimed_high",
            "verdict", "expected", "reason")  # of a case's result: no setting may have these names
+RESERVED = ("verdicts", "ledger", "saturation_atlas")
 COUNTS = ("d_k", "tokens", "keys")
 
 
@@ -40,6 +41,7 @@ def check_claim(claim: "Claim") -> None:
         if not condition:
             raise ClaimError(f"{claim.name}: {message}")
 
+    require(claim.name not in RESERVED, "is the name of a table of results; choose another")
     _check_parts(claim, require)
     for point in claim.over.points:
         _check_point(claim, dict(point), require)
@@ -75,9 +77,13 @@ def _check_prediction(claim: "Claim", require: Require) -> None:
         size = claim.within.size
         require(0 < size < float("inf"), f"within has the size {size}; it must be above 0")
     elif kind == "equals":
-        example = claim.cases()[0].predicted if callable(prediction) else prediction
-        require(isinstance(example, Printed), "has equals without within, but no measurement is "
-                                              "exact; add e.g. within=relative(0.02)")
+        for case in claim.cases() if callable(prediction) else []:
+            try:
+                prediction = case.predicted
+            except Exception as error:
+                require(False, f"equals raises {type(error).__name__}: {error}; mend it")
+        require(isinstance(prediction, Printed), "has equals without within, but no measurement is "
+                                                 "exact; add e.g. within=relative(0.02)")
     if not callable(prediction):
         try:
             claimed_interval(kind, prediction, claim.within)
@@ -92,6 +98,8 @@ def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> 
         if name == "law":
             require(isinstance(value, Law), f"law={value!r} is not a law; use laws.normal or "
                                             "another value of mcverify.laws")
+            require(" at 0x" not in str(value), f"law={value} has no name of its own, which its "
+                                                "draws descend from; give it a __str__")
         elif name in COUNTS:
             require(isinstance(value, int) and not isinstance(value, bool) and value >= 1,
                     f"{name}={value!r}: must be a whole number of at least 1")

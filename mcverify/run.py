@@ -16,7 +16,7 @@ from mcverify.finding import ERROR, Finding
 from mcverify.interval import Estimate
 from mcverify.measure import Outcome, describe, measure, refer
 from mcverify.rules import call
-from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, check_budget, judge, looks
+from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, judge, looks
 from mcverify.world import World, world_of
 
 Array = NDArray[np.float64]
@@ -42,11 +42,13 @@ def run(
 ) -> Iterator[Finding]:
     """Judge all cases in ``jobs`` processes (default: one a core) and yield findings as they come.
 
-    A case that breaks becomes a finding whose reason says so, and the others go on. Raises
-    ValueError for a bad seed and for more cases than the error budget pays for.
+    A case that breaks becomes a finding whose reason says so, and the others go on. The error
+    rate is a case's; what a suite may spend is for verdict.check_budget. Raises ValueError for a
+    bad seed or rate.
     """
     cases = list(cases)
-    check_budget(len(cases), error_rate)
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error_rate={error_rate}: must be between 0 and 1; use e.g. 1e-10")
     if not (isinstance(seed, int) and seed >= 0):
         raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
     running = []
@@ -90,6 +92,8 @@ class _Trial:
             self.claimed = self.case.claimed
             if not claim.draws:
                 table = claim.statistic.reduce(call(claim.body, dict(self.case.settings)))
+                if not np.isfinite(table).all():
+                    return self._broken(f"the body returned {table.item()}; it must be finite")
                 return self._decided(claim.statistic.estimate(table, self.error_rate))
         except Exception as error:
             return self._broken(describe(error))

@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from mcverify.results import Results
 from mcverify.run import run
+from mcverify.verdict import check_budget
 
 RESULTS = Path(__file__).parent.parent / "results"
 
@@ -24,6 +25,7 @@ def findings(request):
     """By the case's name, the findings of all cases whose tests were selected, judged together."""
     cases = [item.callspec.params["case"] for item in request.session.items
              if item.name.startswith("test_claim[")]
+    check_budget(len(cases))
     return {str(finding.case): finding for finding in run(cases)}
 
 

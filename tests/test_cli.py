@@ -13,6 +13,7 @@ import pytest
 
 from mcverify import __version__
 from mcverify.cli import main
+from mcverify.results import Results
 
 HEAD = '''
 from mcverify import Verdict, absolute, claim, grid, laws, relative
@@ -165,6 +166,23 @@ def test_a_folder_keeps_to_one_seed(mine, capsys):
     assert contents("results") == before
     assert main(["run", mine(TRUE), "--jobs", "1", "--seed", "1", "--out", "other"]) == 0
     assert contents("other") != before
+
+
+def test_damaged_results_are_refused_in_one_line(mine, capsys):
+    Path("results").mkdir()
+    Path("results/run.json").write_text("{")
+    assert main(["run", mine(TRUE)]) == 2
+    assert "run.json: is damaged; remove it, or choose another --out" in capsys.readouterr().err
+
+
+def test_pruning_leaves_files_that_no_run_wrote(tmp_path):
+    results = Results(tmp_path)
+    results.prepare()
+    (tmp_path / "claims" / "my_data.csv").write_text("a\n1\n")
+    (tmp_path / "claims" / "old_claim.csv").write_text("a\n1\n")
+    (tmp_path / "verdicts.csv").write_text("claim,verdict\nold_claim,CONFIRMED\n")
+    assert [file.name for file in results.prune(["dot_variance"])] == ["old_claim.csv"]
+    assert (tmp_path / "claims" / "my_data.csv").exists()
 
 
 def test_more_cases_than_the_budget_pays_for_are_refused(mine, capsys):

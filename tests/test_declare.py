@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -123,6 +124,7 @@ def draws_nothing():
     ({"statistic": exact, "equals": 1}, "exact is for a body that draws nothing"),
     ({"equals": None, "within": None, "between": (2, 1)}, "the low one first"),
     ({"equals": None, "within": None, "at_least": -math.inf}, "nothing can confirm or refute"),
+    ({"equals": lambda d_k: {8: 8}[d_k], "within": None}, "equals raises KeyError: 1; mend it"),
     ({"equals": "much"}, "could not convert"),
 ])
 def test_a_broken_rule_is_refused_in_one_line(changes, message):
@@ -143,6 +145,33 @@ def test_grids_add_up():
     made = declared(statistic=mean, equals=1, over=both)
     assert [str(case) for case in made.cases()] == [
         "body-normal-d_k:8", "body-laplace-d_k:8", "body-laplace-d_k:64"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Nameless:
+    coupled: bool = False
+    finite_moments: float = math.inf
+
+    def moments(self, d_k):
+        return laws.normal.moments(d_k)
+
+    def draw(self, rng, blocks, tokens, d_k):
+        return laws.normal.draw(rng, blocks, tokens, d_k)
+
+
+def test_a_law_needs_a_name_that_is_the_same_in_every_process():
+    with pytest.raises(ClaimError, match=r"has no name of its own.*give it a __str__"):
+        declared(over=grid(law=Nameless(), d_k=8))
+
+
+@pytest.mark.parametrize("name", ["verdicts", "ledger", "saturation_atlas"])
+def test_a_claim_may_not_be_named_like_a_table_of_results(name):
+    with pytest.raises(ClaimError, match="the name of a table of results"):
+        dataclasses.replace(declared(), name=name)
+
+
+def test_numpy_numbers_are_numbers():
+    assert grid(d_k=np.arange(1, 3)) == grid(d_k=[np.int64(1), 2]) == grid(d_k=[1, 2])
 
 
 def test_statement_ids():

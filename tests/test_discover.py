@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from mcverify import Verdict, check, discover
+from mcverify import Verdict, check, discover, relative
 from mcverify.discover import source, survey
 from mcverify.prediction import ClaimError
 
@@ -58,6 +58,20 @@ def test_imported_claims_belong_to_their_own_file_unless_renamed(write):
         strict = dataclasses.replace(dot_variance, name="strict", within=relative(0.01))
     """)
     assert [claim.name for claim in discover(file)] == ["strict"]
+
+
+def test_a_changed_claim_of_mcverifys_own_belongs_to_the_file_that_changes_it(write):
+    file = write("mine.py", """
+        import dataclasses
+        from mcverify.claims.variance import dot_variance, dot_std
+        dot_variance = dataclasses.replace(dot_variance, within=relative(0.01))
+    """)
+    assert [claim.within for claim in discover(file)] == [relative(0.01)]
+
+
+def test_a_file_without_claims_says_so(write):
+    with pytest.raises(ClaimError, match=r"mine.py:1: holds no claims; decorate a function"):
+        discover(write("mine.py", "x = 1\n"))
 
 
 def test_a_changed_file_is_read_anew(write):

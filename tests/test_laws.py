@@ -146,6 +146,16 @@ def test_impossible_laws_are_refused(make, message):
         make()
 
 
+def test_laws_made_from_tables_are_told_apart():
+    one, other = (laws.iid(stats.rv_discrete(values=([0, 1, 5], p))())
+                  for p in ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]))
+    assert one != other
+    assert str(one) != str(other)
+    heights = np.histogram([1.0, 2.0, 2.5, 7.0], bins=3)
+    assert str(laws.iid(stats.rv_histogram(heights, density=False)())) == str(
+        laws.iid(stats.rv_histogram(heights, density=False)()))
+
+
 def test_laws_are_values():
     assert laws.correlated(laws.normal, 0.3) == laws.correlated(laws.normal, 0.3)
     assert len({laws.student_t(5), laws.student_t(5), laws.student_t(6)}) == 2

@@ -10,7 +10,7 @@ import mcverify
 PACKAGE = Path(mcverify.__file__).parent
 ORDER = ["laws", "attention", "interval", "statistic", "theory", "verdict", "prediction", "grid",
          "rules", "declare", "discover", "world", "measure", "finding", "run", "results", "select",
-         "report", "atlas", "plot", "cli"]
+         "report", "ledger", "atlas", "plot", "cli"]
 SIMULATORS = ["laws", "attention", "interval", "statistic", "verdict", "prediction", "grid",
               "rules", "declare", "discover", "world", "measure", "finding", "run", "results"]
 

@@ -12,7 +12,7 @@ from mcverify import Verdict, absolute, check, claim, discover, grid, laws, rela
 from mcverify.attention import matched_scores, other_scores, rows, scores
 from mcverify.laws import Moments
 from mcverify.run import run
-from mcverify.statistic import kurtosis, mean, median, proportion, variance
+from mcverify.statistic import exact, kurtosis, mean, median, proportion, variance
 from mcverify.world import CHUNK_NUMBERS, World, generator, world_of
 
 FILE = '''
@@ -81,9 +81,11 @@ def test_a_bad_seed_is_refused(claims, seed):
         check(claims[0].cases()[0], seed=seed)
 
 
-def test_more_cases_than_the_budget_pays_for_are_refused(claims):
-    with pytest.raises(ValueError, match="more than the suite's"):
-        next(run(cases_of(claims) * 2000))
+def test_a_single_case_may_be_judged_at_any_rate(claims):
+    quick = check(claims[0].cases()[0], error_rate=1e-3)
+    assert quick.blocks < check(claims[0].cases()[0]).blocks
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        check(claims[0].cases()[0], error_rate=0)
 
 
 # --- worlds ----------------------------------------------------------------------------------
@@ -273,6 +275,17 @@ def test_missing_moments_are_inconclusive_before_anything_is_drawn():
         assert f"moment of order {needed}" in finding.reason
     assert judged(lambda q: q, median, laws.iid(stats.cauchy(), raw=True)).blocks > 0
     assert judged(lambda q: np.tanh(q), mean.bounded, laws.student_t(1)).blocks > 0
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_an_exact_value_that_is_not_finite_is_an_error(value):
+    def broken():
+        """Beyond all bounds."""
+        return value
+
+    finding = check(claim(exact, at_least=1, expect=Verdict.INCONCLUSIVE)(broken).cases()[0])
+    assert finding.broken
+    assert not finding.as_declared
 
 
 def test_values_that_never_vary_are_never_evidence():

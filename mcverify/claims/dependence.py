@@ -260,5 +260,5 @@ def common_scale_variance(q, k):
     expect=Verdict.INCONCLUSIVE,
 )
 def heavy_tailed_variance(q, k):
-    """Var(q·k) = d_k for Student t of 3 and 5 degrees of freedom: true, but its error has no variance to go by."""
+    """Var(q·k) = d_k for Student t of 3 and 5 degrees of freedom: true, but the interval of a variance needs a sixth moment."""
     return scores(q, k)

@@ -35,14 +35,14 @@ def limit_of_rms(d_k):
 
 
 @claim(std, equals=limit_of_rms, within=relative(0.02),
-       over=grid(law=NORMAL, d_k=[64, 256], keys=KEYS), decides="A11 B6 B23")
+       over=grid(law=NORMAL, d_k=[64, 256], keys=KEYS), decides="A11 B6")
 def scaled_gradient_size(q, k, d_k, rng):
     """Divided by √d_k, the RMS of ∂L/∂q tends to a constant as d_k grows: 0.137 at 128 keys."""
     return math.sqrt(d_k) * gradient(q, k, d_k**-0.5, draw_upstream(k, rng))
 
 
 @claim(std, equals=limit_of_rms, within=relative(0.02), over=grid(law=NORMAL, d_k=[2, 4], keys=KEYS),
-       decides="B6 B23", expect=Verdict.REFUTED)
+       decides="B6", expect=Verdict.REFUTED)
 def scaled_gradient_size_is_flat(q, k, d_k, rng):
     """Divided by √d_k, the RMS of ∂L/∂q does not depend on d_k at all (it is 13 % and 8 % larger at 2 and 4)."""
     return math.sqrt(d_k) * gradient(q, k, d_k**-0.5, draw_upstream(k, rng))
@@ -70,14 +70,14 @@ def unscaled_gradient_is_smaller_in_the_mean(q, k, d_k, rng):
 
 @claim(median, at_most=0.006, over=grid(law=NORMAL, d_k=64, keys=2, tokens=2), decides="A11 B5")
 def unscaled_gradient_median(q, k, rng):
-    """Yet for two keys its median is below 0.006 unscaled at d_k = 64: a typical row is nearly dead."""
+    """Unscaled at d_k = 64, the median norm of ∂L/∂q for two keys is below 0.006: a typical row is nearly dead."""
     return size(gradient(q, k, 1.0, draw_upstream(k, rng)))
 
 
-@claim(median, at_least=0.2, over=grid(law=NORMAL, d_k=[4, 64, 256], keys=2, tokens=2),
-       decides="A11 B6", within=absolute(0.02))
+@claim(median, at_least=0.18, over=grid(law=NORMAL, d_k=[4, 64, 256], keys=2, tokens=2),
+       decides="A11 B6")
 def scaled_gradient_median(q, k, d_k, rng):
-    """Divided by √d_k, the median norm of ∂L/∂q for two keys stays near 0.2 at every width."""
+    """Divided by √d_k, the median norm of ∂L/∂q for two keys stays above 0.18 from d_k = 4 on."""
     return size(gradient(q, k, d_k**-0.5, draw_upstream(k, rng)))
 
 
@@ -91,7 +91,7 @@ def unscaled_dead_rows(q, k, rng):
 @claim(mean.bounded, at_most=0.01, over=grid(law=NORMAL, d_k=[16, 64], keys=2, tokens=2),
        decides="A11 B6")
 def scaled_dead_rows(q, k, d_k, rng):
-    """Divided by √d_k, under 1 % of two-key rows have a gradient below 1e-3 at any width."""
+    """Divided by √d_k, under 1 % of two-key rows have a gradient below 1e-3 at widths of 16 and 64."""
     return size(gradient(q, k, d_k**-0.5, draw_upstream(k, rng))) < 1e-3
 
 
@@ -104,6 +104,12 @@ def gradient_rms_has_no_maximiser(q, k, rng):
 
 
 @claim(median, at_least=0.9, over=grid(law=NORMAL, d_k=64, keys=KEYS), decides="B6")
-def gradient_median_peaks_elsewhere(q, k, d_k, rng):
-    """At 128 keys the median norm of ∂L/∂q is above 0.9 at a score deviation of 6, against 0.13 at 1: 1/√d_k maximises nothing."""
+def gradient_median_at_a_deviation_of_six(q, k, d_k, rng):
+    """At 128 keys the median norm of ∂L/∂q is above 0.9 where scores have a standard deviation of 6."""
     return size(gradient(q, k, 6 * d_k**-0.5, draw_upstream(k, rng)))
+
+
+@claim(median, at_most=0.15, over=grid(law=NORMAL, d_k=64, keys=KEYS), decides="B6")
+def gradient_median_at_unit_deviation(q, k, d_k, rng):
+    """At 128 keys the median norm of ∂L/∂q is below 0.15 at unit variance: 1/√d_k does not maximise it."""
+    return size(gradient(q, k, d_k**-0.5, draw_upstream(k, rng)))

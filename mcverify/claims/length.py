@@ -58,7 +58,7 @@ def root_rule_keeps_entropy(fold):
 
 @claim(exact, equals=printed("3.70"), decides="B14")
 def root_rule_crosses():
-    """Under that rule the entropy is back at its trained value at 3.70-fold length, on its way down."""
+    """Under T = √d_k·√(trained/actual length) the entropy is back at its trained value at 3.70-fold length, on its way down."""
     return brentq(lambda fold: entropy_at(1, 1.0) - theory.softmax.entropy(
         round(TRAINED * fold), math.sqrt(fold)), 3, 5, xtol=1e-4)
 

@@ -8,7 +8,7 @@ from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import jacobian_norm, softmax
 from mcverify.statistic import exact, mean
 
-SIGMA = [0.05 * 1.2**i for i in range(40)]  # up to 61: past every peak
+SIGMA = [0.05 * 1.05**i for i in range(140)]  # up to 44: past every peak
 
 
 def line_of(c, n):
@@ -26,7 +26,7 @@ def frozen_share(c, keys):
 
 @claim(exact, at_most=0.01, over=grid(c=[0.3, 0.5], keys=[10**5, 10**8]), decides="C1 A10")
 def unfrozen_share(c, keys):
-    """Below that line E Σp² tends to 0: no key keeps a share of the attention."""
+    """Below σ = √(2 ln n) E Σp² tends to 0: no key keeps a share of the attention."""
     return theory.softmax.sum_squares(keys, line_of(c, keys))
 
 
@@ -51,14 +51,14 @@ def frobenius_falls_with_few_keys(keys):
 @claim(exact, at_least=lambda keys: {5: 1.02, 8: 1.2, 16: 1.9, 128: 12, 512: 45}[keys],
        over=grid(keys=[5, 8, 16, 128, 512]), decides="A11")
 def frobenius_rises_first(keys):
-    """From 5 keys on it first rises with the spread of the scores: its square 12-fold at 128 keys."""
+    """From 5 keys on the RMS Frobenius norm of J first rises with the spread of the scores: its square 12-fold at 128 keys."""
     return against_no_spread(theory.softmax.jacobian_frobenius_squared, keys).max()
 
 
-@claim(exact, between=lambda keys: {8: (1.0, 1.5), 16: (1.8, 2.4), 128: (3.6, 4.5), 512: (4.5, 5.6)}[keys],
+@claim(exact, equals=lambda keys: {8: 1.24, 16: 2.07, 128: 4.04, 512: 5.06}[keys], within=relative(0.06),
        over=grid(keys=[8, 16, 128, 512]), decides="A11 B6")
 def frobenius_peak(keys):
-    """Its peak lies at a standard deviation of 1.2, 2.1, 4.0 and 5.1 for 8, 16, 128 and 512 keys, and not at 1."""
+    """The RMS Frobenius norm of J peaks at a standard deviation of 1.2, 2.1, 4.0 and 5.1 for 8, 16, 128 and 512 keys, and not at 1."""
     return SIGMA[int(np.argmax(against_no_spread(theory.softmax.jacobian_frobenius_squared, keys)))]
 
 

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from mcverify import absolute, claim, grid, laws, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import scores
 from mcverify.statistic import exact, kurtosis
 from mcverify.theory import enumeration
@@ -75,6 +75,19 @@ def light_kurtosis(q, k):
 )
 def common_scale_kurtosis(q, k):
     """With a random length common to a vector's coordinates the score keeps an excess kurtosis at every d_k."""
+    return scores(q, k)
+
+
+@claim(
+    kurtosis,
+    equals=0,
+    within=absolute(0.1),
+    over=grid(law=laws.normal, d_k=[4, 8]) + grid(law=laws.common_scale(laws.normal, 30), d_k=64),
+    decides="B3",
+    expect=Verdict.REFUTED,
+)
+def score_is_normal_where_its_variance_is_right(q, k):
+    """A score whose variance is d_k is normal, by the central limit theorem (excess kurtosis 0)."""
     return scores(q, k)
 
 

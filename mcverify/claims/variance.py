@@ -50,7 +50,7 @@ def dot_std(q, k):
 
 
 @claim(
-    ratio,
+    ratio.of_degree(2),
     equals=1,
     within=relative(0.02),
     over=grid(law=laws.STANDARD, d_k=[8, 64, 512]),
@@ -81,7 +81,7 @@ def coin_sum_std(d_k):
     decides="A2",
 )
 def coin_sum_mean_size(d_k):
-    """The mean size of that sum is less: d·C(d, d/2)/2^d, so 6.358 and not 8 at 64."""
+    """The mean size of a sum of d coins is below √d: d·C(d, d/2)/2^d (d even), 6.358 and not 8 at 64."""
     return float(enumeration.mean_size(enumeration.total(enumeration.COIN, d_k)))
 
 
