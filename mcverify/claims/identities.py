@@ -5,10 +5,16 @@ import math
 import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, printed
-from mcverify.attention import jacobian_norm, max_weight, rows, softmax
+from mcverify.attention import jacobian_norm, max_weight, scores, softmax
 from mcverify.statistic import exact, proportion
 
-ROWS = grid(law=laws.normal, d_k=64, keys=[2, 8]) + grid(law=laws.normal, d_k=8, keys=128)
+ROWS = grid(law=laws.normal, d_k=[8, 64], keys=[2, 8, 128])
+
+
+def few_rows(q, k, keys, scale=1.0):
+    """Four rows a block: an identity needs many blocks, and not many rows of each."""
+    return scores(q[:, :4], k[:, :keys], scale)
+
 
 
 @claim(exact, equals=0, within=absolute(1e-12), over=grid(gap=[0.0, 1.0, 16.0]), decides="A9")
@@ -24,7 +30,7 @@ def softmax_derivative(gap):
 @claim(proportion, at_least=0.99, over=ROWS, decides="A3 B28")
 def jacobian_bound_by_gap(q, k, keys):
     """‖J‖₂ is at most 2(n − 1)exp(−Δ), with Δ the gap between the first and the second score."""
-    s = rows(q, k, keys)
+    s = few_rows(q, k, keys)
     second, first = np.moveaxis(np.sort(s, axis=-1)[..., -2:], -1, 0)
     bound = 2 * (keys - 1) * np.exp(second - first)
     return jacobian_norm(softmax(s), "spectral") <= bound * (1 + 1e-12)
@@ -33,7 +39,7 @@ def jacobian_bound_by_gap(q, k, keys):
 @claim(proportion, at_least=0.99, over=ROWS, decides="B28")
 def jacobian_bound_by_weight(q, k, keys):
     """‖J‖₂ is at most 2m(1 − m) for a largest weight m, so it vanishes as softmax becomes one-hot."""
-    p = softmax(rows(q, k, keys))
+    p = softmax(few_rows(q, k, keys))
     m = max_weight(p)
     return jacobian_norm(p, "spectral") <= 2 * m * (1 - m) + 1e-12
 
@@ -41,10 +47,10 @@ def jacobian_bound_by_weight(q, k, keys):
 @claim(proportion, at_least=0.99, over=ROWS, decides="A19")
 def scaling_is_a_temperature(q, k, keys, d_k):
     """Dividing scores by √d_k is softmax at temperature √d_k, p ∝ exp(s)^(1/T)."""
-    unscaled = softmax(rows(q, k, keys))
+    unscaled = softmax(few_rows(q, k, keys))
     with np.errstate(divide="ignore"):
         cooled = softmax(np.log(unscaled) / math.sqrt(d_k))
-    return np.isclose(cooled, softmax(rows(q, k, keys, scale=1 / math.sqrt(d_k))), rtol=1e-6)
+    return np.isclose(cooled, softmax(few_rows(q, k, keys, scale=1 / math.sqrt(d_k))), rtol=1e-6)
 
 
 @claim(exact, at_least=0.99, decides="B27", expect=Verdict.REFUTED)
