@@ -6,7 +6,7 @@ import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import jacobian_norm, softmax
-from mcverify.statistic import exact, mean
+from mcverify.statistic import exact, mean, ratio
 
 SIGMA = [0.05 * 1.05**i for i in range(140)]  # up to 44: past every peak
 
@@ -99,3 +99,11 @@ def spectral_rises_first(q, keys, sigma):
 def spectral_falls_in_the_end(q, keys, sigma):
     """With two keys the spectral norm falls from the start, with more in the end."""
     return spectral(q, keys, sigma)
+
+
+@claim(ratio, at_least=1.01, decides="A11",
+       over=grid(law=laws.normal, d_k=1, keys=3, peak=0.5, sigma=[0.2, 1.5])
+       + grid(law=laws.normal, d_k=1, keys=8, peak=2.0, sigma=[1.0, 4.0]))
+def spectral_peak(q, keys, peak, sigma):
+    """The mean spectral norm of J peaks at a standard deviation near 0.5 for 3 keys, near 2 for 8: larger there than on either side."""
+    return spectral(q, keys, peak), spectral(q, keys, sigma)
