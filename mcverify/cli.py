@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from joblib import cpu_count
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -18,11 +17,11 @@ from mcverify.finding import Finding
 from mcverify.ledger import ledger
 from mcverify.prediction import ClaimError
 from mcverify.results import Results
+from mcverify.rules import ATLAS
 from mcverify.run import run
 from mcverify.select import UsageError, select
 from mcverify.verdict import CASE_ERROR_RATE, Verdict, check_budget
 
-ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
 AS_DECLARED, CONTRADICTED, BAD_USAGE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -99,21 +98,21 @@ def _run(options: argparse.Namespace) -> int:
     part = bool(options.selection)
     cases = [case for claim in claims for case in claim.cases()]
     try:
-        if results.seed() not in (None, options.seed):
+        seed = results.seed()
+        if seed not in (None, options.seed):
             raise UsageError(f"--seed {options.seed}: {options.out} holds results of seed "
-                             f"{results.seed()}, and a folder keeps to one seed; choose another "
+                             f"{seed}, and a folder keeps to one seed; choose another "
                              "--out, or remove it")
         check_budget(len(cases))
         results.prepare()
-        if results.seed() is None:  # so that an interrupted run is known by its seed, too
+        if seed is None:  # so that an interrupted run is known by its seed, too
             results.write_run(options.seed, CASE_ERROR_RATE, 0.0, len(cases))
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"--out {options.out}: cannot be written to ({error.strerror}); choose "
                          "another folder") from None
-    for fault in faults:
-        print(f"mcverify: {fault}", file=sys.stderr)
+    _tell(faults)
     started = time.monotonic()
     judged, interrupted = _judge(claims, cases, options, results)
     whole = not (part or interrupted)
@@ -150,7 +149,7 @@ def _judge(
                   transient=True) as progress:
         bar = progress.add_task("cases", total=len(cases))
         try:
-            for finding in run(cases, options.seed, jobs=options.jobs or cpu_count()):
+            for finding in run(cases, options.seed, jobs=options.jobs):
                 claim = finding.case.claim
                 found[claim].append(finding)
                 progress.advance(bar)

@@ -19,7 +19,8 @@ DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its gr
 WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
 COLUMNS = ("seed", "blocks", "estimate", "stderr", "low", "high", "claimed_low", "claimed_high",
            "verdict", "expected", "reason")  # of a case's result: no setting may have these names
-RESERVED = ("verdicts", "ledger", "saturation_atlas")
+ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
+RESERVED = ("verdicts", "ledger", ATLAS)
 COUNTS = ("d_k", "tokens", "keys")
 
 

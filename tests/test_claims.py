@@ -6,8 +6,8 @@ from conftest import RESULTS, committed_rows
 
 from mcverify import discover
 from mcverify.atlas import atlas
-from mcverify.cli import ATLAS
 from mcverify.results import case_row
+from mcverify.rules import ATLAS
 
 CLAIMS = discover()
 CASES = [case for claim in CLAIMS for case in claim.cases()]

@@ -29,6 +29,13 @@ def size(gradients):
     return np.linalg.norm(gradients, axis=-1)
 
 
+def sizes(q, k, d_k, rng):
+    """The norms unscaled and divided by √d_k, for one upstream gradient."""
+    upstream = draw_upstream(k, rng)
+    return (size(gradient(q, k, 1.0, upstream)),
+            size(gradient(q, k, d_k**-0.5, upstream)))
+
+
 def limit_of_rms(d_k):
     """√E ‖J‖² of independent N(0, 1) scores: the keys' directions add 1/d_k for each coordinate."""
     return math.sqrt(theory.softmax.jacobian_frobenius_squared(KEYS, 1.0))
@@ -53,9 +60,7 @@ def scaled_gradient_size_is_flat(q, k, d_k, rng):
        decides="A11 B5")
 def unscaled_gradient_is_larger_in_the_mean(q, k, d_k, rng):
     """Unscaled at d_k = 64, the norm of ∂L/∂q is larger in the mean: 1.5 times for two keys, 11 times for 128."""
-    upstream = draw_upstream(k, rng)
-    return (size(gradient(q, k, 1.0, upstream)),
-            size(gradient(q, k, d_k**-0.5, upstream)))
+    return sizes(q, k, d_k, rng)
 
 
 @claim(ratio, at_most=1,
@@ -63,9 +68,7 @@ def unscaled_gradient_is_larger_in_the_mean(q, k, d_k, rng):
        decides="A11 B5", expect=Verdict.REFUTED)
 def unscaled_gradient_is_smaller_in_the_mean(q, k, d_k, rng):
     """Unscaled at d_k = 64, the norm of ∂L/∂q is smaller in the mean than scaled."""
-    upstream = draw_upstream(k, rng)
-    return (size(gradient(q, k, 1.0, upstream)),
-            size(gradient(q, k, d_k**-0.5, upstream)))
+    return sizes(q, k, d_k, rng)
 
 
 @claim(median, at_most=0.006, over=grid(law=NORMAL, d_k=64, keys=2, tokens=2), decides="A11 B5")

@@ -10,6 +10,7 @@ import pandas as pd
 
 from mcverify.plot.page import BLUE, VERMILLION, new_figure, numbers, read, save, styled
 from mcverify.results import Results
+from mcverify.rules import ATLAS
 from mcverify.select import UsageError
 from mcverify.theory import softmax
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to l
 
     Colour = tuple[float, ...]
 
-ATLAS = "saturation_atlas"
 SCALES = {"none": "unscaled: falls", "sqrt": "divided by $\\sqrt{d_k}$: flat",
           "full": "divided by $d_k$: rises to 1"}
 KEYS = (2, 8, 32, 128, 512, 4096)  # as many lines as can be told apart
