@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mcverify import attention
 from mcverify.attention import (
     JACOBIAN_NORMS,
     entropy,
@@ -23,6 +22,7 @@ from mcverify.attention import (
     softmax,
     sum_squares,
 )
+from mcverify.attention.pairs import MIN_QUERIES, ROW_ENTRIES
 
 vectors = arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(2, 6)),
                  elements=st.floats(-30, 30))
@@ -66,7 +66,7 @@ def test_rows_of_many_keys_use_few_queries(keys):
     q = k = np.ones((1, max(keys, 64), 2), dtype=np.float32)
     found = rows(q, k, keys)
     assert found.shape[-1] == keys
-    assert found.nbytes <= 4 * max(attention.ROW_ENTRIES, attention.MIN_QUERIES * keys)
+    assert found.nbytes <= 4 * max(ROW_ENTRIES, MIN_QUERIES * keys)
 
 
 def test_rows_refuse_keys_that_do_not_divide_the_tokens():

@@ -1,0 +1,112 @@
+"""From queries and keys to scores: every pair, a token with itself, rows that share a query."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating[Any]]
+
+ROW_ENTRIES = 2**15  # softmax entries a block: enough rows to use the keys that were drawn
+MIN_QUERIES = 32  # with thousands of keys a query costs little next to drawing the keys
+
+_refusal: ContextVar[str] = ContextVar("_refusal", default="")
+
+
+@contextmanager
+def refuse_all_pairs(reason: str) -> Iterator[None]:
+    """Inside it, what crosses all tokens of a block raises ValueError(reason); "" refuses nothing.
+
+    Under a law that ties a token's key to its own query, the law of a block's scores depends on
+    the number of tokens, so a claim on all pairs must say that number.
+    """
+    token = _refusal.set(reason)
+    try:
+        yield
+    finally:
+        _refusal.reset(token)
+
+
+_last: tuple[Array, Array, Array] | None = None  # q, k and their products
+
+
+def _products(q: Array, k: Array) -> Array:
+    # Many claims ask for the same scores of a world's draws, which are read-only and own their
+    # numbers, so that the same arrays have the same products; everything else is computed anew.
+    global _last
+    s: Array
+    if any(x.flags.writeable or x.base is not None for x in (q, k)):
+        s = q @ np.swapaxes(k, -1, -2)
+        return s
+    if _last is None or _last[0] is not q or _last[1] is not k:
+        _last = q, k, q @ np.swapaxes(k, -1, -2)
+    return _last[2].copy()
+
+
+def _cross(q: Array, k: Array, scale: float) -> Array:
+    if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must end in (tokens, d_k) "
+                         "with the same d_k; pad or project the narrower one")
+    if _refusal.get():
+        raise ValueError(_refusal.get())
+    s = _products(q, k)
+    if scale != 1.0:
+        s *= s.dtype.type(scale)
+    return s
+
+
+def scores(q: Array, k: Array, scale: float = 1.0) -> Array:
+    """Every query with every key: (blocks, tokens, d_k) twice -> (blocks, tokens, tokens).
+
+    >>> scores(np.array([[[1.0, 2.0]]]), np.array([[[3.0, 1.0]]]))
+    array([[[5.]]])
+    """
+    return _cross(q, k, scale)
+
+
+def matched_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
+    """Each token's query with its own key: (blocks, tokens, d_k) twice -> (blocks, tokens).
+
+    >>> matched_scores(np.array([[[1.0, 2.0], [1.0, 0.0]]]), np.array([[[3.0, 1.0], [7.0, 9.0]]]))
+    array([[5., 7.]])
+    """
+    s: Array = np.einsum("...d,...d->...", q, k)
+    return s if scale == 1.0 else s * s.dtype.type(scale)
+
+
+def other_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
+    """Each query with the keys of all other tokens -> (blocks, tokens, tokens − 1).
+
+    >>> other_scores(np.array([[[1.0], [2.0]]]), np.array([[[3.0], [5.0]]]))
+    array([[[5.],
+            [6.]]])
+    """
+    with refuse_all_pairs(""):  # without its own key a query meets independent keys only
+        s = _cross(q, k, scale)
+    *lead, tokens, _ = s.shape
+    # Cut after each diagonal entry, the matrix falls into runs of exactly the others.
+    runs = s.reshape(*lead, tokens * tokens)[..., 1:].reshape(*lead, tokens - 1, tokens + 1)
+    return runs[..., :-1].reshape(*lead, tokens, tokens - 1)
+
+
+def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
+    """Rows of ``keys`` scores that share a query: q and k as above -> (blocks, rows, keys).
+
+    Few keys: the block's keys are cut into tokens/keys groups and each query meets each group.
+    Many keys: only the first queries are used, about 2^15 scores a block. Raises ValueError unless
+    tokens is a multiple of keys.
+
+    >>> rows(np.array([[[1.0], [2.0]]]), np.array([[[3.0], [5.0]]]), keys=2)
+    array([[[ 3.,  5.],
+            [ 6., 10.]]])
+    """
+    tokens = k.shape[-2]
+    if not 1 <= keys <= tokens or tokens % keys:
+        raise ValueError(f"rows(keys={keys}) with {tokens} tokens: the number of tokens must be a "
+                         "multiple of keys; name `keys` in the grid and the runner sees to it")
+    queries = min(tokens, max(MIN_QUERIES, ROW_ENTRIES // tokens))
+    s = _cross(q if queries == tokens else q[..., :queries, :], k, scale)
+    return s.reshape(*s.shape[:-2], queries * (tokens // keys), keys)
