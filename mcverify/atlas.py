@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
 from numpy.polynomial.chebyshev import Chebyshev
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mcverify import theory
 from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax
 from mcverify.laws import normal
-from mcverify.run import worker_processes
+from mcverify.workers import Killed, workers
 from mcverify.world import World
 
 Array = NDArray[np.float64]
@@ -77,10 +75,13 @@ def measured(
     points = [(d_k, n) for d_k in widths for n in keys]
     # Costly ones first, so that none is left to the end. A key's scores cost like 100 coordinates.
     order = sorted(points, key=lambda point: -_tokens(point[1]) * (point[0] + 100))
-    # BLAS on one thread either way: its result may depend on their number in the last bit.
-    with threadpool_limits(1), worker_processes(jobs or cpu_count()):
-        found = Parallel()(delayed(_measured_at)(seed, d_k, n) for d_k, n in order)
-    table = dict(zip(order, found, strict=True))
+    with workers(jobs) as spread:
+        found = dict(spread(_measured_at, [(seed, d_k, n) for d_k, n in order]))
+    table = {point: found[index] for index, point in enumerate(order)}
+    for point, result in table.items():
+        if isinstance(result, Killed):
+            raise RuntimeError(f"the process that measured d_k, keys = {point} was killed "
+                               f"({result.how}); run again")
     return pd.DataFrame([row for point in points for row in table[point]], columns=MEASURED)
 
 

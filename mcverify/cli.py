@@ -1,28 +1,19 @@
 """From the command line to runs, tables and exit statuses."""
 
 import argparse
+import math
 import re
+import secrets
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from mcverify import __version__, report
-from mcverify.atlas import atlas
-from mcverify.declare import Case, Claim
-from mcverify.finding import Finding
-from mcverify.ledger import ledger
 from mcverify.prediction import ClaimError
 from mcverify.results import Results
-from mcverify.rules import ATLAS
-from mcverify.run import run
 from mcverify.select import UsageError, select
-from mcverify.verdict import CASE_ERROR_RATE, Verdict, check_budget
-
-AS_DECLARED, CONTRADICTED, BAD_USAGE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+from mcverify.suite import AS_DECLARED, BAD_USAGE, INTERRUPTED, Suite
+from mcverify.verdict import CASE_ERROR_RATE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,10 +47,16 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_argument("selection", nargs="*", metavar="NAME", help=f"{what}; default: all claims")
     runs.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
                       help="the folder for the CSV files (default: results)")
-    runs.add_argument("--seed", type=_whole(0), default=0, metavar="N",
-                      help="all draws descend from it (default: 0)")
+    runs.add_argument("--seed", type=_seed, default=0, metavar="N",
+                      help="all draws descend from it (default: 0); `fresh` takes a new one, which "
+                           "is printed and kept in run.json")
+    runs.add_argument("--error-rate", type=_rate, default=CASE_ERROR_RATE, metavar="R",
+                      help="of a case: how often at most its verdict may be false (default: "
+                           f"{CASE_ERROR_RATE:g})")
     runs.add_argument("--jobs", type=_whole(1), default=None, metavar="N",
                       help="processes (default: one a core); results do not depend on it")
+    runs.add_argument("--resume", action="store_true",
+                      help="go on from the cases that an interrupted run has finished")
     runs.set_defaults(command=_run)
 
     lists = commands.add_parser("list", help="list claims and their sentences")
@@ -92,82 +89,33 @@ def _whole(least: int) -> Callable[[str], int]:
     return parse
 
 
+def _seed(text: str) -> int:
+    return secrets.randbits(32) if text == "fresh" else _whole(0)(text)
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = math.nan
+    if not 0 < rate < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number between 0 and 1, e.g. 1e-10")
+    return rate
+
+
 def _run(options: argparse.Namespace) -> int:
     claims, faults = select(options.selection)
-    results = Results(options.out)
-    part = bool(options.selection)
-    cases = [case for claim in claims for case in claim.cases()]
+    suite = Suite(claims, Results(options.out), options.seed, options.error_rate, options.jobs,
+                  part=bool(options.selection))
+    _tell(faults)
     try:
-        seed = results.seed()
-        if seed not in (None, options.seed):
-            raise UsageError(f"--seed {options.seed}: {options.out} holds results of seed "
-                             f"{seed}, and a folder keeps to one seed; choose another "
-                             "--out, or remove it")
-        check_budget(len(cases))
-        results.prepare()
-        if seed is None:  # so that an interrupted run is known by its seed, too
-            results.write_run(options.seed, CASE_ERROR_RATE, 0.0, len(cases))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+        code = suite.run(options.resume)
     except OSError as error:
         raise UsageError(f"--out {options.out}: cannot be written to ({error.strerror}); choose "
                          "another folder") from None
-    _tell(faults)
-    started = time.monotonic()
-    judged, interrupted = _judge(claims, cases, options, results)
-    whole = not (part or interrupted)
-    if whole:
-        for file in results.prune(claim.name for claim in claims):
-            print(f"removed {file}, whose claim is gone", file=sys.stderr)
-    results.write_verdicts(judged, keep=not whole)
-    if whole:
-        with Console(stderr=True).status("saturation atlas"):
-            table = atlas(options.seed, options.jobs)
-        results.write_table(results.claims / f"{ATLAS}.csv", table)
-        results.write_table(results.folder / "ledger.csv", ledger(claims))
-    if not interrupted:
-        results.write_run(options.seed, CASE_ERROR_RATE, time.monotonic() - started, len(cases))
-    findings = [finding for found in judged.values() for finding in found]
-    report.run_table(judged, len(cases), options.seed, time.monotonic() - started, options.out)
-    if interrupted:
-        print(f"interrupted: {len(judged)} of {len(claims)} claims are finished and kept",
-              file=sys.stderr)
-        return INTERRUPTED
-    return BAD_USAGE if faults else status(findings)
-
-
-def _judge(
-    claims: list[Claim], cases: list[Case], options: argparse.Namespace, results: Results
-) -> tuple[dict[Claim, list[Finding]], bool]:
-    """The findings of each finished claim, written as it finishes; and whether any is missing."""
-    found: dict[Claim, list[Finding]] = {claim: [] for claim in claims}
-    done: set[Claim] = set()
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal,
-                  transient=True) as progress:
-        bar = progress.add_task("cases", total=len(cases))
-        try:
-            for finding in run(cases, options.seed, jobs=options.jobs):
-                claim = finding.case.claim
-                found[claim].append(finding)
-                progress.advance(bar)
-                if len(found[claim]) == len(claim.cases()):
-                    results.write_claim(claim, found[claim])
-                    done.add(claim)
-        except KeyboardInterrupt:
-            pass
-    judged = {claim: findings for claim, findings in found.items() if claim in done}
-    return judged, len(done) < len(claims)
-
-
-def status(findings: Sequence[Finding]) -> int:
-    """The exit status that a run's findings deserve."""
-    decided = [finding for finding in findings if not finding.as_declared]
-    if any(f.verdict is not Verdict.INCONCLUSIVE and not f.broken for f in decided):
-        return CONTRADICTED
-    return UNDECIDED if decided else AS_DECLARED
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return BAD_USAGE if faults and code != INTERRUPTED else code
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -12,11 +12,13 @@ from typing import Any
 
 from mcverify import laws
 from mcverify.grid import NOWHERE, Grid, Point, shown
-from mcverify.prediction import KINDS, ClaimError, Margin, claimed_interval
+from mcverify.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
 from mcverify.rules import DRAWN, call, check_claim, parameters
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
 
+NO_CONTROLS = Grid(())
+WRONG_MARGINS = 3  # by which a predicted value is off in the control that every value has
 DEFAULTS: dict[str, tuple[Any, ...]] = {"law": laws.STANDARD, "d_k": (1, 8, 64, 512)}
 
 
@@ -27,7 +29,9 @@ class Claim:
     Declaring one registers nothing and runs nothing. Just one of ``equals``, ``at_least``,
     ``at_most`` and ``between`` is given: a number (``between``: a pair), or a function of the
     settings. A body that draws and whose grid names no law or no d_k gets ``laws.STANDARD`` and
-    1, 8, 64, 512. Raises ClaimError when it breaks a rule.
+    1, 8, 64, 512. ``controls`` are near misses: settings that the draws and the body get instead
+    of the grid's, while the prediction stays, so that it must be REFUTED; a function takes the
+    grid's value and returns the other one. Raises ClaimError when it breaks a rule.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Claim:
     over: Grid = NOWHERE
     decides: str = ""
     expect: Verdict = Verdict.CONFIRMED
+    controls: Grid = NO_CONTROLS
 
     def __post_init__(self) -> None:
         if isinstance(self.between, list):
@@ -63,10 +68,18 @@ class Claim:
         """The claim at each point of its grid."""
         return list(_cases(self))
 
+    def control_cases(self) -> list["Case"]:
+        """The near misses: those named, and for ``equals`` the value off by three margins.
+
+        They are tried at the claim's cheapest point of at least 8 coordinates, since with fewer
+        some departures do not show. A claim that is not declared CONFIRMED has none.
+        """
+        return list(_control_cases(self))
+
 
 @dataclass(frozen=True)
 class Case:
-    """One claim at one point of its grid.
+    """One claim at one point of its grid; with a ``control``, one that must be REFUTED there.
 
     >>> from mcverify import attention, grid, relative, statistic
     >>> @claim(statistic.variance, equals=lambda d_k: d_k, within=relative(0.02),
@@ -80,17 +93,34 @@ class Case:
 
     claim: Claim
     settings: Point
+    control: Point = ()
 
     def __str__(self) -> str:
-        return "-".join([self.claim.name, *(
+        parts = [self.claim.name, *(
             str(value) if name == "law" else f"{name}:{shown(value)}"
             for name, value in self.settings
-        )])
+        )]
+        if self.control:
+            parts += ["control", *(f"{name}:{shown(value)}" for name, value in self.control)]
+        return "-".join(parts)
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """The settings that the draws and the body get: a control's instead of the grid's."""
+        return dict(self.settings) | dict(self.control)
+
+    @property
+    def expected(self) -> Verdict:
+        """What the claim declares; REFUTED for a control."""
+        return Verdict.REFUTED if self.control else self.claim.expect
 
     @property
     def predicted(self) -> Any:
         """The number (or pair, or printed number) that the claim predicts here."""
-        _, prediction = self.claim.prediction
+        kind, prediction = self.claim.prediction
+        moved = dict(self.control).get(kind)
+        if moved is not None:
+            return moved
         return call(prediction, dict(self.settings)) if callable(prediction) else prediction
 
     @property
@@ -110,6 +140,7 @@ def claim(
     over: Grid = NOWHERE,
     decides: str = "",
     expect: Verdict = Verdict.CONFIRMED,
+    controls: Grid = NO_CONTROLS,
 ) -> Callable[[Callable[..., Any]], Claim]:
     """Turn a function into a Claim of its name; its docstring's first line is the sentence.
 
@@ -122,7 +153,7 @@ def claim(
         sentence = (inspect.getdoc(body) or "").strip().partition("\n")[0]
         try:
             return Claim(body.__name__, sentence, statistic, body, equals, at_least, at_most,
-                         between, within, over, decides, expect)
+                         between, within, over, decides, expect, controls)
         except ClaimError as error:
             faults = _faults.get()
             if faults is None:
@@ -171,3 +202,36 @@ def _cases(claim: Claim) -> tuple[Case, ...]:
         for values in itertools.product(*(v if isinstance(v, tuple) else (v,) for v in first)):
             found.append(Case(claim, (*zip(defaults, values, strict=True), *rest)))
     return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _control_cases(claim: Claim) -> tuple[Case, ...]:
+    if claim.expect is not Verdict.CONFIRMED:
+        return ()
+    cases = _cases(claim)
+    wide = [case for case in cases if dict(case.settings).get("d_k", 8) >= 8] or cases
+    case = min(wide, key=lambda case: [dict(case.settings).get(name, 1) for name in
+                                       ("d_k", "keys", "tokens")])
+    kind, _ = claim.prediction
+    points = [*claim.controls.points]
+    if kind == "equals":
+        points += [(("equals", moved),) for moved in _moved(case)]
+    defaults = {name: parameter.default
+                for name, parameter in inspect.signature(claim.body).parameters.items()}
+    given = defaults | dict(case.settings)
+    return tuple(Case(claim, case.settings, tuple(
+        (name, value(given[name]) if callable(value) else value) for name, value in point))
+        for point in points)
+
+
+def _moved(case: Case) -> list[Any]:
+    """The predicted value, too small and too large by three margins."""
+    try:
+        predicted, (low, high) = case.predicted, case.claimed
+    except Exception:  # the case itself will tell
+        return []
+    shift = WRONG_MARGINS * (high - low) / 2
+    if isinstance(predicted, Printed):
+        return [Printed(f"{value:g}", value, predicted.margin)
+                for value in (predicted.value - shift, predicted.value + shift)]
+    return [float(predicted) - shift, float(predicted) + shift]

@@ -1,5 +1,6 @@
 """From a judged case to the report a person reads."""
 
+import math
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ class Finding:
     low, high : the measured interval; claimed_low, claimed_high : the claimed one.
     blocks : how many independent blocks were drawn.
     reason : why there is no verdict, "" when there is one.
+    detects : by how much the claim must be off to be REFUTED with a probability of 0.999, if need
+        be at the last look; in proportion to the prediction if its margin is.
     """
 
     case: Case
@@ -35,11 +38,12 @@ class Finding:
     claimed_low: float
     claimed_high: float
     reason: str = ""
+    detects: float = math.nan
 
     @property
     def expected(self) -> Verdict:
-        """The verdict that the claim declares."""
-        return self.case.claim.expect
+        """The verdict that the claim declares, or that a control must have."""
+        return self.case.expected
 
     @property
     def broken(self) -> bool:
@@ -52,7 +56,9 @@ class Finding:
         return self.verdict is self.expected and not self.broken
 
     def __str__(self) -> str:
-        declared = "" if self.as_declared else f", declared {self.expected}"
+        declared = "" if self.as_declared else (
+            ", a control, which must be REFUTED" if self.case.control
+            else f", declared {self.expected}")
         verdict = "ERROR" if self.broken else str(self.verdict)
         why = f" ({self.reason})" if self.reason else ""
         return "\n".join([
@@ -62,6 +68,15 @@ class Finding:
             f"error rate of {self.error_rate:g}, {self.blocks} blocks{why}",
             f"  rerun     {run_command(self.case.claim)} --seed {self.seed}",
         ])
+
+
+def contradictions(findings: list[Finding]) -> list[Finding]:
+    """The findings of one claim that are not as declared.
+
+    A control tells something only of a claim that is found to be as declared.
+    """
+    wrong = [finding for finding in findings if not finding.as_declared]
+    return [finding for finding in wrong if not finding.case.control] or wrong
 
 
 def run_command(claim: Claim) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 Point = tuple[tuple[str, Any], ...]
 
+
 @dataclass(frozen=True)
 class Grid:
     """The points at which a claim is tried; two grids add up to the points of both."""

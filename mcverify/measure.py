@@ -1,5 +1,6 @@
 """From one chunk of a world to the table of each case that lives in it; runs in the workers."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from mcverify.attention import refuse_all_pairs
 from mcverify.declare import Case, Claim
 from mcverify.discover import load, source
 from mcverify.rules import call, parameters
+from mcverify.workers import at_step
 from mcverify.world import World, generator, world_of
 
 Array = NDArray[np.float64]
@@ -23,7 +25,7 @@ Reference = tuple[Path | Claim, str, int]
 
 def refer(case: Case) -> Reference:
     """The case in a form that any process can resolve."""
-    claim, index = case.claim, case.claim.cases().index(case)
+    claim, index = case.claim, _all(case.claim).index(case)
     file = source(claim)
     held = file.is_file() and any(claim is other for other in load(file).claims)
     return (file if held else claim, claim.name, index)
@@ -34,25 +36,62 @@ def resolve(reference: Reference) -> Case:
     held, name, index = reference
     claim = held if isinstance(held, Claim) else next(
         claim for claim in load(held).claims if claim.name == name)
-    return claim.cases()[index]
+    return _all(claim)[index]
+
+
+def _all(claim: Claim) -> list[Case]:
+    return [*claim.cases(), *claim.control_cases()]
 
 
 def measure(references: list[Reference], seed: int, first: int, blocks: int) -> list[Outcome]:
     """Draw one chunk of the cases' common world and reduce it to a table for each of them.
 
-    Whatever goes wrong becomes that case's outcome, as a line of text; nothing is drawn again.
+    Whatever goes wrong becomes that case's outcome, as a line of text; nothing is drawn again. The
+    place of the case at work is noted, so that it is known which one killed its process.
     """
     cases = [resolve(reference) for reference in references]
-    world = world_of(cases[0])
+    world, randomness = world_of(cases[0]), _GlobalRandomness()
     try:
         q, k = world.draw(seed, first, blocks)
+        randomness.untouched(f"the law {world.law}")
     except Exception as error:
         return [describe(error)] * len(cases)
-    return [_table(case, world, q, k, seed, first) for case in cases]
+    outcomes = []
+    for index, case in enumerate(cases):
+        at_step(index)
+        try:
+            table = _table(case, world, q, k, seed, first)
+            randomness.untouched("the body")
+        except Exception as error:
+            table = describe(error)
+        outcomes.append(table)
+    return outcomes
+
+
+class _GlobalRandomness:
+    """The global random states of NumPy and Python, which nothing that is measured may touch."""
+
+    def __init__(self) -> None:
+        self.states = self._now()
+
+    def untouched(self, who: str) -> None:
+        """Raise ValueError if ``who`` has drawn from them or set them; they are put back."""
+        (numpy_then, python_then), (numpy_now, python_now) = self.states, self._now()
+        if python_now == python_then and all(
+                np.array_equal(x, y) for x, y in zip(numpy_then, numpy_now, strict=True)):
+            return
+        np.random.set_state(numpy_then)  # noqa: NPY002
+        random.setstate(python_then)
+        raise ValueError(f"{who} used the global random state, which others may move; draw from "
+                         "the rng that it is given")
+
+    @staticmethod
+    def _now() -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return np.random.get_state(), random.getstate()  # type: ignore[return-value]  # noqa: NPY002
 
 
 def _table(case: Case, world: World, q: Array, k: Array, seed: int, first: int) -> Outcome:
-    claim, settings = case.claim, dict(case.settings)
+    claim, settings = case.claim, case.drawn
     available: dict[str, Any] = {**settings, "q": q, "k": k, "tokens": world.tokens}
     if "rng" in parameters(claim.body):
         available["rng"] = generator(seed, str(case), first)
@@ -61,13 +100,10 @@ def _table(case: Case, world: World, q: Array, k: Array, seed: int, first: int) 
         refusal = (f"all pairs under {world.law}: with a token's key tied to its query the result "
                    "depends on the number of tokens; fix tokens in the grid, or use "
                    "matched_scores or other_scores")
-    try:
-        with refuse_all_pairs(refusal), np.errstate(all="ignore"):
-            values = call(claim.body, available)
-            _check_values(values, len(q))
-            table = claim.statistic.reduce(values)
-    except Exception as error:
-        return describe(error)
+    with refuse_all_pairs(refusal), np.errstate(all="ignore"):
+        values = call(claim.body, available)
+        _check_values(values, len(q))
+        table = claim.statistic.reduce(values)
     return table if np.isfinite(table).all() else _not_finite(values)
 
 

@@ -8,9 +8,9 @@ from rich.table import Table
 
 from mcverify.declare import Claim
 from mcverify.discover import source
-from mcverify.finding import Finding, run_command
+from mcverify.finding import Finding, contradictions, run_command
 from mcverify.results import Results
-from mcverify.verdict import CASE_ERROR_RATE, SUITE_ERROR_RATE, overall
+from mcverify.verdict import SUITE_ERROR_RATE, Verdict, overall
 
 COLOURS = {"REFUTED": "yellow", "INCONCLUSIVE": "cyan"}
 
@@ -29,29 +29,49 @@ def _table(*columns: str) -> Table:
 
 
 def run_table(
-    judged: Mapping[Claim, list[Finding]], cases: int, seed: int, seconds: float, out: Path
+    judged: Mapping[Claim, list[Finding]], seed: int, error_rate: float, seconds: float, out: Path
 ) -> None:
     """Print a row a claim, the report of each case that is not as declared, and the sums."""
     console = _console()
     table = _table("verdict", "cases", "claim", "sentence")
     for claim, findings in judged.items():
-        right = sum(finding.as_declared for finding in findings)
-        verdict = "ERROR" if any(f.broken for f in findings) else str(
-            overall([finding.verdict for finding in findings]))
-        count = str(right) if right == len(findings) else f"{right}/{len(findings)}"
+        cases = [finding for finding in findings if not finding.case.control]
+        right = sum(finding.as_declared for finding in cases)
+        verdict = "ERROR" if any(f.broken for f in cases) else str(
+            overall([finding.verdict for finding in cases]))
+        count = str(right) if right == len(cases) else f"{right}/{len(cases)}"
         table.add_row(verdict, count, claim.name, claim.sentence,
-                      style=COLOURS.get(verdict) if right == len(findings) else "bold red")
+                      style=COLOURS.get(verdict) if right == len(cases) else "bold red")
     console.print(table)
     found = [finding for findings in judged.values() for finding in findings]
-    wrong = [finding for finding in found if not finding.as_declared]
-    spent = cases * CASE_ERROR_RATE
-    lines = [f"\n{finding}" for finding in wrong] + [
-        f"\nclaims: {len(judged)}, cases: {len(found)}, as declared: {len(found) - len(wrong)}, "
-        f"not: {len(wrong)}; seed {seed}, {seconds:.0f} s. The chance of any false verdict is at "
-        f"most {spent:.2g} ({cases} times {CASE_ERROR_RATE:g}; the budget is "
-        f"{SUITE_ERROR_RATE:g}). Tables: {out}"]
-    for line in lines:
+    wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
+    for line in ([f"\n{finding}" for finding in wrong]
+                 + ["", *_sums(found, wrong), budget(len(found), error_rate),
+                    f"seed {seed}, {seconds:.0f} s; tables in {out}"]):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _sums(found: list[Finding], wrong: list[Finding]) -> list[str]:
+    controls = [finding for finding in found if finding.case.control]
+    claims = {finding.case.claim for finding in found}
+    bare = sorted(claim.name for claim in claims
+                  if claim.expect is Verdict.CONFIRMED and not claim.control_cases())
+    right = sum(finding.as_declared for finding in controls)
+    lines = [f"claims {len(claims)}, cases {len(found) - len(controls)}, not as declared "
+             f"{sum(not f.case.control for f in wrong)}; controls {len(controls)}, refuted {right}"]
+    return lines + ([f"no control shows that these can be refuted: {', '.join(bare)}; name one "
+                     "with controls="] if bare else [])
+
+
+def budget(cases: int, error_rate: float) -> str:
+    """What a run spends of the suite's error budget.
+
+    >>> budget(100, 1e-10)
+    'error budget: 100 cases at 1e-10 spend 1e-08 of 1e-06, 9.9e-07 is left'
+    """
+    spent = cases * error_rate
+    return (f"error budget: {cases} cases at {error_rate:g} spend {spent:.3g} of "
+            f"{SUITE_ERROR_RATE:g}, {SUITE_ERROR_RATE - spent:.3g} is left")
 
 
 def claims_table(claims: Iterable[Claim]) -> None:

@@ -1,24 +1,29 @@
 """From findings to the CSV files of a results folder; only `mcverify run` writes there."""
 
 import json
+import math
 import os
 import platform
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from filelock import FileLock, Timeout
 
 from mcverify.declare import Claim
 from mcverify.finding import Finding
 from mcverify.grid import shown
-from mcverify.rules import COLUMNS
+from mcverify.rules import ATLAS, COLUMNS, RESERVED
 from mcverify.verdict import Verdict, overall
 
 VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases", "confirmed",
-                   "refuted", "inconclusive", "blocks")
+                   "refuted", "inconclusive", "errors", "blocks", "detects", "controls",
+                   "controls_refuted")
+CONTROL_COLUMNS = ("claim", "case", *(name for name in COLUMNS if name != "expected"))
 
 
 def case_row(finding: Finding) -> dict[str, str]:
@@ -34,21 +39,41 @@ def case_row(finding: Finding) -> dict[str, str]:
 
 
 def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
-    """A claim's row in verdicts.csv."""
-    verdicts = [finding.verdict for finding in findings]
+    """A claim's row in verdicts.csv. An error is no verdict, so it is not among the inconclusive.
+
+    ``detects`` is the worst case's; empty if nothing was drawn.
+    """
+    cases = [finding for finding in findings if not finding.case.control]
+    controls = [finding for finding in findings if finding.case.control]
+    verdicts = [finding.verdict for finding in cases if not finding.broken]
+    detects = [finding.detects for finding in cases if not math.isnan(finding.detects)]
     row: dict[str, Any] = {
         "claim": claim.name,
         "sentence": claim.sentence,
         "decides": claim.decides,
         "expected": claim.expect,
-        "verdict": overall(verdicts),
-        "cases": len(findings),
+        "verdict": overall([finding.verdict for finding in cases]),
+        "cases": len(cases),
         "confirmed": verdicts.count(Verdict.CONFIRMED),
         "refuted": verdicts.count(Verdict.REFUTED),
         "inconclusive": verdicts.count(Verdict.INCONCLUSIVE),
-        "blocks": sum(finding.blocks for finding in findings),
+        "errors": len(cases) - len(verdicts),
+        "blocks": sum(finding.blocks for finding in cases),
+        "detects": f"{max(detects):.2g}" if detects else "",
+        "controls": len(controls),
+        "controls_refuted": sum(finding.as_declared for finding in controls),
     }
     return {name: str(row[name]) for name in VERDICT_COLUMNS}
+
+
+def control_row(finding: Finding) -> dict[str, str]:
+    """A near miss's row in controls.csv; the case's name says what was changed."""
+    row = {"claim": finding.case.claim.name, "case": str(finding.case)}
+    return row | {name: shown(getattr(finding, name)) for name in CONTROL_COLUMNS[2:]}
+
+
+class BusyError(ValueError):
+    """The results folder belongs to another run at the moment."""
 
 
 class Results:
@@ -58,16 +83,31 @@ class Results:
         self.folder = folder
         self.claims = folder / "claims"
 
-    def prepare(self) -> None:
-        """Make the folder; OSError, before anything is drawn, when it cannot be written to."""
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside it the folder is this process's alone, made if need be, and can be written to.
+
+        Raises OSError before anything is drawn if it cannot, BusyError if another run holds it.
+        """
         self.claims.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=self.claims):
-            pass
+        lock = FileLock(self.folder / ".lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise BusyError(f"{self.folder}: another run is writing there; wait for its end, or "
+                            "choose another --out") from None
+        try:
+            for left in self.folder.glob(".*.csv.*"):  # half written by a run that was killed
+                left.unlink()
+            yield
+        finally:
+            lock.release()
 
     def write_claim(self, claim: Claim, findings: list[Finding]) -> None:
         """claims/<claim>.csv: a row a case, in the grid's order."""
         place = {case: index for index, case in enumerate(claim.cases())}
-        rows = [case_row(f) for f in sorted(findings, key=lambda f: place[f.case])]
+        rows = [case_row(f) for f in sorted(findings, key=lambda f: place.get(f.case, -1))
+                if not f.case.control]
         self._write(self.claims / f"{claim.name}.csv", _csv(rows))
 
     def write_table(self, file: Path, frame: pd.DataFrame) -> None:
@@ -76,17 +116,23 @@ class Results:
                                 for row in frame.to_dict("records")], frame.columns))
 
     def write_verdicts(self, judged: Mapping[Claim, list[Finding]], keep: bool) -> None:
-        """verdicts.csv: a row a claim, sorted by name; ``keep`` those of claims not judged now."""
-        rows = {claim.name: verdict_row(claim, findings) for claim, findings in judged.items()}
-        if keep:
-            old = {row["claim"]: row for row in self.read("verdicts")}
-            rows = old | rows
-        self._write(self.folder / "verdicts.csv",
-                    _csv([rows[name] for name in sorted(rows)], VERDICT_COLUMNS))
+        """verdicts.csv, a row a claim, and controls.csv, a row a near miss, sorted by name.
+
+        ``keep`` the rows of claims that are not judged now.
+        """
+        names = {claim.name for claim in judged}
+        verdicts = [verdict_row(claim, findings) for claim, findings in judged.items()]
+        controls = [control_row(finding) for findings in judged.values()
+                    for finding in findings if finding.case.control]
+        for table, rows, columns in (("verdicts", verdicts, VERDICT_COLUMNS),
+                                     ("controls", controls, CONTROL_COLUMNS)):
+            rows += [row for row in self.read(table) if keep and row["claim"] not in names]
+            rows.sort(key=lambda row: (row["claim"], row.get("case", "")))
+            self._write(self.folder / f"{table}.csv", _csv(rows, columns))
 
     def write_run(self, seed: int, error_rate: float, seconds: float, cases: int) -> None:
         """run.json: how the folder was made; the only file that changes when nothing else did."""
-        packages = ("mcverify", "numpy", "scipy", "pandas", "joblib")
+        packages = ("mcverify", "numpy", "scipy", "pandas", "loky")
         about = {
             "seed": seed,
             "error_rate": error_rate,
@@ -106,19 +152,26 @@ class Results:
         return stale
 
     def read(self, table: str) -> list[dict[str, str]]:
-        """The rows of verdicts.csv or, by a claim's name, of its file; none if it is not there."""
-        file = self.folder / f"{table}.csv" if table == "verdicts" else self.claims / f"{table}.csv"
+        """The rows of a table or, by a claim's name, of its file; none if it is not there."""
+        folder = self.folder if table in RESERVED and table != ATLAS else self.claims
+        file = folder / f"{table}.csv"
         if not file.exists():
             return []
         frame = pd.read_csv(file, dtype=str, keep_default_na=False)
         rows: list[dict[str, str]] = frame.to_dict("records")
         return rows
 
-    def seed(self) -> int | None:
-        """The seed that the folder was made with, None for a new folder; ValueError if damaged."""
+    def made_with(self) -> dict[str, Any]:
+        """The seed and the error rate that the folder keeps to; nothing for a new folder.
+
+        Raises ValueError if run.json is damaged.
+        """
         file = self.folder / "run.json"
+        if not file.exists():
+            return {}
         try:
-            return int(json.loads(file.read_text())["seed"]) if file.exists() else None
+            about = json.loads(file.read_text())
+            return {"seed": int(about["seed"]), "error_rate": float(about["error_rate"])}
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{file}: is damaged; remove it, or choose another --out") from None
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
 WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
-COLUMNS = ("seed", "blocks", "estimate", "stderr", "low", "high", "claimed_low", "claimed_high",
-           "verdict", "expected", "reason")  # of a case's result: no setting may have these names
+COLUMNS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
+           "claimed_high", "verdict", "expected", "reason")  # of a case's result; no setting's name
 ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
-RESERVED = ("verdicts", "ledger", ATLAS)
+RESERVED = ("verdicts", "controls", "ledger", "selfcheck", ATLAS)
 COUNTS = ("d_k", "tokens", "keys")
 
 
@@ -46,6 +46,7 @@ def check_claim(claim: "Claim") -> None:
     _check_parts(claim, require)
     for point in claim.over.points:
         _check_point(claim, dict(point), require)
+    _check_controls(claim, require)
     _check_prediction(claim, require)
     name, count = Counter(str(case) for case in claim.cases()).most_common(1)[0]
     require(count == 1, f"{count} points of its grid are all named {name}; leave one")
@@ -94,8 +95,8 @@ def _check_prediction(claim: "Claim", require: Require) -> None:
 
 def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> None:
     for name, value in settings.items():
-        require(name not in COLUMNS + DRAWN, f"the setting {name!r} has the name of a result's "
-                                             "column or of a draw; choose another")
+        require(name not in COLUMNS + DRAWN + KINDS, f"the setting {name!r} has the name of a "
+                "column of results, of a draw or of a prediction; choose another")
         if name == "law":
             require(isinstance(value, Law), f"law={value!r} is not a law; use laws.normal or "
                                             "another value of mcverify.laws")
@@ -115,3 +116,19 @@ def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> 
                    if name not in known and parameter.default is parameter.empty]
         require(not missing, f"{function.__name__} asks for {', '.join(missing)}, which its grid "
                              f"does not name; known are {', '.join(sorted(known)) or 'none'}")
+
+
+def _check_controls(claim: "Claim", require: Require) -> None:
+    require(isinstance(claim.controls, Grid), f"controls={claim.controls!r} is no grid; use e.g. "
+                                              "controls=grid(law=laws.shifted(laws.normal, 0.2))")
+    require(not claim.controls.points or claim.expect is Verdict.CONFIRMED,
+            "has controls, which are near misses that must be REFUTED, but is itself not declared "
+            "CONFIRMED; leave them out")
+    settings = {name for point in claim.over.points for name, _ in point}
+    known = {*settings, *parameters(claim.body), *(WORLD if claim.draws else ()),
+             claim.prediction[0]} - set(DRAWN)
+    for point in claim.controls.points:
+        require(bool(point), "has a control that changes nothing; name a setting in it")
+        for name, _ in point:
+            require(name in known, f"the control {name!r} is neither a setting nor a parameter of "
+                                   f"the body; known are {', '.join(sorted(known))}")

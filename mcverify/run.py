@@ -1,22 +1,21 @@
 """From cases to findings: each world is drawn once, and every case that lives in it is judged."""
 
 import math
-import signal
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, parallel_config
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from scipy.special import ndtri
 
 from mcverify.declare import Case
 from mcverify.finding import ERROR, Finding
 from mcverify.interval import Estimate
 from mcverify.measure import Outcome, describe, measure, refer
 from mcverify.rules import call
+from mcverify.statistic import proportion
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, judge, looks
+from mcverify.workers import Killed, workers
 from mcverify.world import World, world_of
 
 Array = NDArray[np.float64]
@@ -38,13 +37,14 @@ def check(case: Case, seed: int = 0, error_rate: float = CASE_ERROR_RATE) -> Fin
 
 def run(
     cases: Iterable[Case], seed: int = 0, error_rate: float = CASE_ERROR_RATE,
-    jobs: int | None = None,
+    jobs: int | None = None, start_method: str = "loky",
 ) -> Iterator[Finding]:
     """Judge all cases in ``jobs`` processes (default: one a core) and yield findings as they come.
 
-    A case that breaks becomes a finding whose reason says so, and the others go on. The error
-    rate is a case's; what a suite may spend is for verdict.check_budget. Raises ValueError for a
-    bad seed or rate.
+    A case that breaks, or kills its process, becomes a finding whose reason says so, and the
+    others go on. The error rate is a case's; what a suite may spend is for verdict.check_budget.
+    Processes start by ``start_method``, "loky" (joblib's own), "spawn" or "fork". Raises
+    ValueError for a bad seed, rate or method.
     """
     cases = list(cases)
     if not 0 < error_rate < 1:
@@ -58,13 +58,18 @@ def run(
             yield finding
         else:
             running.append(trial)
-    with _workers(jobs or cpu_count()) as each:
+    if not running:
+        return
+    with workers(jobs, start_method) as spread:
         for look, (start, stop) in enumerate(looks()):
             if not running:
                 return
-            for task, outcomes in each(_tasks(running, seed, start, stop)):
-                for trial, outcome in zip(task.trials, outcomes, strict=True):
-                    trial.outcomes[task.first] = outcome
+            tasks = _tasks(running, seed, start, stop)
+            while tasks:
+                left = []
+                for index, result in spread(measure, [task.arguments for task in tasks]):
+                    left += tasks[index].settle(result)
+                tasks = left
             undecided = []
             for trial in running:
                 if finding := trial.judged(last=look == LOOKS - 1):
@@ -91,7 +96,7 @@ class _Trial:
         try:
             self.claimed = self.case.claimed
             if not claim.draws:
-                table = claim.statistic.reduce(call(claim.body, dict(self.case.settings)))
+                table = claim.statistic.reduce(call(claim.body, self.case.drawn))
                 if not np.isfinite(table).all():
                     return self._broken(f"the body returned {table.item()}; it must be finite")
                 return self._decided(claim.statistic.estimate(table, self.error_rate))
@@ -144,10 +149,29 @@ class _Trial:
     def _finding(self, verdict: Verdict, found: Estimate, reason: str) -> Finding:
         blocks = sum(len(table) for table in self.tables)
         return Finding(self.case, self.seed, self.error_rate, verdict, blocks, found.value,
-                       found.stderr, found.low, found.high, *self.claimed, reason)
+                       found.stderr, found.low, found.high, *self.claimed, reason,
+                       self._detects(found, blocks))
+
+    def _detects(self, found: Estimate, blocks: int) -> float:
+        """By how much a claim must be off to be REFUTED with a probability of 0.999, if need be at
+        the last look; in proportion to the prediction if the margin is, nan where unknown.
+        """
+        claim, edges = self.case.claim, [edge for edge in self.claimed if math.isfinite(edge)]
+        if not (self.tables and edges and found.stderr >= 0):
+            return math.nan
+        last = min(looks()[-1][1], MAX_TABLE * blocks // self.tables[0].size)
+        stderr = found.stderr * math.sqrt(blocks / last)
+        if claim.statistic.name == proportion.name:  # its bound is that of a coin at the edge
+            stderr = math.sqrt(max(0.0, *(edge * (1 - edge) for edge in edges)) / last)
+        rate = self.error_rate / LOOKS
+        departure = (-ndtri(rate / 2) - ndtri(1 - 0.999)) * stderr
+        if claim.prediction[0] == "equals":
+            departure += (self.claimed[1] - self.claimed[0]) / 2
+        relative = claim.within is not None and claim.within.relative
+        return float(departure / abs(sum(edges) / len(edges)) if relative else departure)
 
 
-# --- chunks, in this process or in workers ---------------------------------------------------
+# --- chunks ----------------------------------------------------------------------------------
 
 
 class _Task:
@@ -155,8 +179,27 @@ class _Task:
 
     def __init__(self, world: World, trials: list[_Trial], seed: int, first: int, blocks: int):
         self.trials, self.first = trials, first
+        self.seed, self.blocks = seed, blocks
         self.cost = blocks * world.tokens * world.d_k * len(trials)
-        self.arguments = ([trial.reference for trial in trials], seed, first, blocks)
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Of the call to ``measure``."""
+        return [trial.reference for trial in self.trials], self.seed, self.first, self.blocks
+
+    def settle(self, result: list[Outcome] | Killed) -> "list[_Task]":
+        """Hand the outcomes to the trials; returns what is still to be measured."""
+        if not isinstance(result, Killed):
+            for trial, outcome in zip(self.trials, result, strict=True):
+                trial.outcomes[self.first] = outcome
+            return []
+        message = f"its process was killed ({result.how})"
+        if result.step < 0:  # while drawing, for which no single trial is to blame
+            return self.settle([message] * len(self.trials))
+        self.trials[result.step].outcomes[self.first] = message
+        # The others look at the same draws, which have harmed none of them.
+        del self.trials[result.step]
+        return [self] if self.trials else []
 
 
 def _tasks(running: list[_Trial], seed: int, start: int, stop: int) -> list[_Task]:
@@ -164,40 +207,6 @@ def _tasks(running: list[_Trial], seed: int, start: int, stop: int) -> list[_Tas
     worlds: dict[World, list[_Trial]] = {}
     for trial in running:
         worlds.setdefault(trial.world, []).append(trial)
-    tasks = [_Task(world, trials, seed, first, blocks) for world, trials in worlds.items()
+    tasks = [_Task(world, [*trials], seed, first, blocks) for world, trials in worlds.items()
              for first, blocks in world.chunks(start, stop)]
     return sorted(tasks, key=lambda task: -task.cost)
-
-
-def worker_processes(jobs: int) -> AbstractContextManager[Any]:
-    """joblib's processes with BLAS on one thread, which leave Ctrl-C to the parent."""
-    context: AbstractContextManager[Any] = parallel_config(
-        "loky", n_jobs=jobs, inner_max_num_threads=1,
-        initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
-    return context
-
-
-def _numbered(index: int, arguments: tuple[Any, ...]) -> tuple[int, list[Outcome]]:
-    return index, measure(*arguments)
-
-
-@contextmanager
-def _workers(
-    jobs: int,
-) -> Iterator[Callable[[list[_Task]], Iterator[tuple[_Task, list[Outcome]]]]]:
-    """How to measure many tasks: in this process, or spread over workers, in any order.
-
-    BLAS runs on one thread either way: its result may depend on their number in the last bit.
-    """
-    if jobs == 1:
-        with threadpool_limits(1):
-            yield lambda tasks: ((task, measure(*task.arguments)) for task in tasks)
-        return
-    with (threadpool_limits(1), worker_processes(jobs),
-          Parallel(return_as="generator_unordered") as parallel):
-
-        def spread(tasks: list[_Task]) -> Iterator[tuple[_Task, list[Outcome]]]:
-            calls = (delayed(_numbered)(i, task.arguments) for i, task in enumerate(tasks))
-            return ((tasks[i], outcomes) for i, outcomes in parallel(calls))
-
-        yield spread

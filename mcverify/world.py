@@ -66,7 +66,7 @@ def world_of(case: Case) -> World:
     >>> world_of(case).tokens
     40
     """
-    settings = dict(case.settings)
+    settings = case.drawn
     d_k, keys = settings["d_k"], settings.get("keys", 1)
     tokens = settings.get("tokens")
     if tokens is None:

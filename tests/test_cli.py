@@ -67,7 +67,7 @@ def mine(tmp_path, monkeypatch):
 def contents(folder):
     return {str(file.relative_to(folder)): file.read_bytes()
             for file in sorted(Path(folder).rglob("*")) if file.is_file()
-            and file.name != "run.json"}
+            and file.name != "run.json" and not file.name.startswith(".")}
 
 
 @pytest.mark.parametrize(("parts", "status"), [
@@ -93,7 +93,7 @@ def test_files_are_the_same_for_any_number_of_jobs_and_any_selection(mine):
     for part in (FALSE, OPEN, TRUE):
         main(["run", mine(part), "--jobs", "1", "--out", "apart"])
     assert contents("one") == contents("two") == contents("apart")
-    assert set(contents("one")) == {"verdicts.csv", "claims/true_claim.csv",
+    assert set(contents("one")) == {"verdicts.csv", "controls.csv", "claims/true_claim.csv",
                                     "claims/false_claim.csv", "claims/open_claim.csv"}
     assert json.loads(Path("one/run.json").read_text())["seed"] == 0
 
@@ -102,11 +102,12 @@ def test_csv_columns_and_quoting(mine):
     main(["run", mine(TRUE), "--jobs", "1"])
     verdicts = pd.read_csv("results/verdicts.csv")
     assert list(verdicts) == ["claim", "sentence", "decides", "expected", "verdict", "cases",
-                              "confirmed", "refuted", "inconclusive", "blocks"]
+                              "confirmed", "refuted", "inconclusive", "errors", "blocks", "detects",
+                              "controls", "controls_refuted"]
     assert verdicts["sentence"][0] == 'Var(q·k) = d_k, "as they say", and so on.'
     cases = pd.read_csv("results/claims/true_claim.csv")
-    assert list(cases) == ["law", "d_k", "seed", "blocks", "estimate", "stderr", "low", "high",
-                           "claimed_low", "claimed_high", "verdict", "expected", "reason"]
+    assert list(cases) == ["law", "d_k", "seed", "error_rate", "blocks", "estimate", "stderr",
+                           "low", "high", "claimed_low", "claimed_high", "verdict", "expected", "reason"]
     assert list(cases["law"]) == ["normal", "normal", "laplace", "laplace"]
     assert (cases["low"] < cases["estimate"]).all()
     assert ((cases["claimed_low"] <= cases["low"]) & (cases["high"] <= cases["claimed_high"])).all()
@@ -126,7 +127,7 @@ def test_own_claims_run_by_name_by_statement_and_in_any_mixture(tmp_path, capsys
     assert main(["run", "A1", "hand_slope", *out]) == 0
     assert set(pd.read_csv(tmp_path / "verdicts.csv")["claim"]) == {"hand_dot_product",
                                                                     "hand_slope"}
-    assert "claims: 2, cases: 4, as declared: 4, not: 0" in capsys.readouterr().out
+    assert "claims 2, cases 4, not as declared 0; controls 4, refuted 4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -177,7 +178,7 @@ def test_damaged_results_are_refused_in_one_line(mine, capsys):
 
 def test_pruning_leaves_files_that_no_run_wrote(tmp_path):
     results = Results(tmp_path)
-    results.prepare()
+    results.claims.mkdir()
     (tmp_path / "claims" / "my_data.csv").write_text("a\n1\n")
     (tmp_path / "claims" / "old_claim.csv").write_text("a\n1\n")
     (tmp_path / "verdicts.csv").write_text("claim,verdict\nold_claim,CONFIRMED\n")
@@ -188,7 +189,7 @@ def test_pruning_leaves_files_that_no_run_wrote(tmp_path):
 def test_more_cases_than_the_budget_pays_for_are_refused(mine, capsys):
     many = TRUE.replace("d_k=[2, 16]", "d_k=range(1, 6000)")
     assert main(["run", mine(many)]) == 2
-    assert "11998 cases at an error rate of 1e-10 each cost" in capsys.readouterr().err
+    assert "12000 cases at an error rate of 1e-10 each cost" in capsys.readouterr().err
     assert not Path("results").exists()
 
 
@@ -230,7 +231,7 @@ def test_a_pipe_gets_plain_text_without_progress(mine):
     assert done.returncode == 0
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
-    assert "claims: 1, cases: 4, as declared: 4, not: 0" in done.stdout
+    assert "claims 1, cases 4, not as declared 0; controls 2, refuted 2" in done.stdout
 
 
 SLOW = '''
@@ -255,5 +256,5 @@ def test_ctrl_c_keeps_what_was_finished(mine, jobs):
     assert process.returncode == 130, err
     assert "interrupted: 1 of 2 claims are finished and kept" in err
     assert "Traceback" not in err
-    assert set(contents("results")) == {"verdicts.csv", "claims/true_claim.csv"}
+    assert set(contents("results")) == {"verdicts.csv", "controls.csv", "claims/true_claim.csv"}
     assert list(pd.read_csv("results/verdicts.csv")["claim"]) == ["true_claim"]

@@ -32,7 +32,7 @@ def test_a_claim_is_a_frozen_hashable_value_of_its_parts():
     made = declared(over=grid(law=laws.normal, d_k=[8, 64]), decides="A5 B2")
     assert [field.name for field in dataclasses.fields(Claim)] == [
         "name", "sentence", "statistic", "body", "equals", "at_least", "at_most", "between",
-        "within", "over", "decides", "expect"]
+        "within", "over", "decides", "expect", "controls"]
     assert (made.name, made.sentence) == ("body", "Var(q·k) = d_k.")
     assert made.expect is Verdict.CONFIRMED
     assert hash(made) == hash(dataclasses.replace(made))
@@ -115,8 +115,8 @@ def draws_nothing():
     ({"over": grid(d_k=8.0)}, "d_k=8.0: must be a whole number"),
     ({"over": grid(d_k=True)}, "d_k=True: must be a whole number"),
     ({"over": grid(keys=-2)}, "keys=-2: must be"),
-    ({"over": grid(seed=3)}, "'seed' has the name of a result's column"),
-    ({"over": grid(q=3)}, "'q' has the name of a result's column or of a draw"),
+    ({"over": grid(seed=3)}, "'seed' has the name of a column of results"),
+    ({"over": grid(q=3)}, "'q' has the name of a column of results, of a draw or"),
     ({"over": grid(table={})}, "can be changed; use a number, a text or a tuple"),
     ({"body": asks_for_more}, "asks_for_more asks for keys, which its grid does not name"),
     ({"equals": lambda depth: depth}, "asks for depth"),

@@ -8,11 +8,11 @@ import pytest
 import mcverify
 
 PACKAGE = Path(mcverify.__file__).parent
-ORDER = ["laws", "attention", "interval", "statistic", "theory", "verdict", "prediction", "grid",
-         "rules", "declare", "discover", "world", "measure", "finding", "run", "results", "select",
-         "report", "ledger", "atlas", "plot", "cli"]
-SIMULATORS = ["laws", "attention", "interval", "statistic", "verdict", "prediction", "grid",
-              "rules", "declare", "discover", "world", "measure", "finding", "run", "results"]
+ORDER = ["vectors", "laws", "attention", "interval", "statistic", "theory", "verdict", "prediction", "grid",
+         "rules", "declare", "discover", "world", "workers", "measure", "finding", "run", "results", "select",
+         "journal", "report", "ledger", "atlas", "suite", "plot", "cli"]
+SIMULATORS = ["vectors", "laws", "attention", "interval", "statistic", "verdict", "prediction", "grid",
+              "rules", "declare", "discover", "world", "workers", "measure", "finding", "run", "results"]
 
 
 def files_of(layer):
