@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mcverify import __version__, report
+from mcverify.ledger import ledger
 from mcverify.prediction import ClaimError
+from mcverify.replay import replay
 from mcverify.results import Results
 from mcverify.select import UsageError, select
-from mcverify.suite import AS_DECLARED, BAD_USAGE, INTERRUPTED, Suite
+from mcverify.suite import AS_DECLARED, BAD_USAGE, CONTRADICTED, INTERRUPTED, Suite
 from mcverify.verdict import CASE_ERROR_RATE
 
 
@@ -68,6 +70,22 @@ def _parser() -> argparse.ArgumentParser:
     shows.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
                        help="the folder with the last results (default: results)")
     shows.set_defaults(command=_show)
+
+    ledgers = commands.add_parser("ledger", help="show what the notes say, and how it is judged")
+    ledgers.add_argument("selection", nargs="*", metavar="ID",
+                         help="a statement's id such as A7; default: all")
+    ledgers.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
+                         help="the folder with the last results (default: results)")
+    ledgers.set_defaults(command=_ledger)
+
+    replays = commands.add_parser("replay", help="reproduce the digits of a row of results")
+    replays.add_argument("place", metavar="CSV[:ROW]",
+                         help="a table of results/claims, and a row of it, from 1 on")
+    replays.add_argument("selection", nargs="*", metavar="FILE",
+                         help="the Python file of the claim, if it is not one of mcverify's")
+    replays.add_argument("--jobs", type=_whole(1), default=None, metavar="N",
+                         help="processes (default: one a core)")
+    replays.set_defaults(command=_replay)
 
     plots = commands.add_parser("plot", help="draw the last results (needs mcverify[plot])")
     plots.add_argument("selection", nargs="*", metavar="NAME",
@@ -129,6 +147,30 @@ def _show(options: argparse.Namespace) -> int:
     for claim in claims:
         print(report.about(claim, Results(options.out)))
     return _tell(faults)
+
+
+def _ledger(options: argparse.Namespace) -> int:
+    claims, _ = select(())
+    table = ledger(claims)
+    unknown = [word for word in options.selection if word not in set(table["id"])]
+    if unknown:
+        raise UsageError(f"{unknown[0]}: no statement has this id; they are A1 to A23, B1 to B37 "
+                         "and C1 to C7")
+    chosen = table[table["id"].isin(options.selection)] if options.selection else table
+    report.ledger_table(chosen, Results(options.out))
+    return AS_DECLARED
+
+
+def _replay(options: argparse.Namespace) -> int:
+    claims, faults = select(options.selection)
+    try:
+        found = list(replay(options.place, claims, options.jobs))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for each in found:
+        print(each)
+    _tell(faults)
+    return CONTRADICTED if any(each.differences for each in found) else AS_DECLARED
 
 
 def _plot(options: argparse.Namespace) -> int:

@@ -1,8 +1,10 @@
 """From findings and claims to the tables and texts that a terminal shows."""
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
@@ -81,6 +83,25 @@ def claims_table(claims: Iterable[Claim]) -> None:
         table.add_row(claim.name, claim.decides, str(claim.expect), str(len(claim.cases())),
                       claim.sentence)
     _console().print(table)
+
+
+def ledger_table(table: pd.DataFrame, results: Results) -> None:
+    """Print each statement with its judgement, correction and the claims that decide it."""
+    verdicts = {row["claim"]: row["verdict"] for row in results.read("verdicts")}
+    console = _console()
+    for row in table.to_dict("records"):
+        claims = [f"{name} ({verdicts[name]})" if name in verdicts else name
+                  for name in row["claims"].split()]
+        console.print(f"{row['id']:<4}{row['judgement']}", style="bold", highlight=False)
+        for label, text in (("says", row["statement"]), ("right", row["correction"]),
+                            ("claims", ", ".join(claims))):
+            if text:
+                for line in textwrap.wrap(text, 92):
+                    console.print(f"    {label:<8}{line}", markup=False, highlight=False)
+                    label = ""
+    counts = table["judgement"].value_counts()
+    console.print("\n" + ", ".join(f"{n} {judgement}" for judgement, n in counts.items())
+                  + "; `mcverify run ID` judges the claims of a statement", highlight=False)
 
 
 def about(claim: Claim, results: Results) -> str:

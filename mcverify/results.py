@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from mcverify.declare import Claim
+from mcverify.declare import Case, Claim
 from mcverify.finding import Finding
 from mcverify.grid import shown
 from mcverify.rules import ATLAS, COLUMNS, RESERVED
@@ -32,10 +32,14 @@ def case_row(finding: Finding) -> dict[str, str]:
     Six digits absorb the last bits in which the linear algebra of two machines may differ. A
     setting that only other cases of the claim have is left empty.
     """
-    claim, own = finding.case.claim, dict(finding.case.settings)
-    names = dict.fromkeys(name for case in claim.cases() for name, _ in case.settings)
-    settings = {name: shown(own[name]) if name in own else "" for name in names}
-    return settings | {name: shown(getattr(finding, name)) for name in COLUMNS}
+    return settings_row(finding.case) | {name: shown(getattr(finding, name)) for name in COLUMNS}
+
+
+def settings_row(case: Case) -> dict[str, str]:
+    """The part of a case's row that says which case it is."""
+    own = dict(case.settings)
+    names = dict.fromkeys(name for other in case.claim.cases() for name, _ in other.settings)
+    return {name: shown(own[name]) if name in own else "" for name in names}
 
 
 def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:

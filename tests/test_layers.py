@@ -10,7 +10,7 @@ import mcverify
 PACKAGE = Path(mcverify.__file__).parent
 ORDER = ["vectors", "laws", "attention", "interval", "statistic", "theory", "verdict", "prediction", "grid",
          "rules", "declare", "discover", "world", "workers", "measure", "finding", "run", "results", "select",
-         "journal", "report", "ledger", "atlas", "suite", "plot", "cli"]
+         "journal", "replay", "report", "ledger", "atlas", "suite", "plot", "cli"]
 SIMULATORS = ["vectors", "laws", "attention", "interval", "statistic", "verdict", "prediction", "grid",
               "rules", "declare", "discover", "world", "workers", "measure", "finding", "run", "results"]
 
