@@ -15,6 +15,7 @@ from loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 START_METHODS = ("loky", "spawn", "fork")
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB")}
 
 
 class Killed(NamedTuple):
@@ -104,7 +105,7 @@ class _Slot:
         if self.pool is None:
             self.progress.write_bytes(b"")
             self.pool = ProcessPoolExecutor(1, context=self.context, initializer=_begin,
-                                            initargs=(str(self.progress),))
+                                            initargs=(str(self.progress),), env=ONE_THREAD)
         future: Future[Any] = self.pool.submit(_call, function, call)
         return future
 
@@ -129,6 +130,8 @@ _limits: Any = None
 
 
 def _begin(progress: str) -> None:
+    import scipy.linalg  # noqa: F401  # BLAS must be loaded to be limited
+
     global _progress, _limits
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _progress = os.open(progress, os.O_WRONLY)

@@ -1,0 +1,91 @@
+"""Several heads: which width the scale uses when heads share keys, and what sharing changes."""
+
+import math
+
+import numpy as np
+
+from mcverify import Verdict, absolute, claim, grid, laws, near, relative
+from mcverify.attention import head_scores, scores, split_heads
+from mcverify.statistic import exact, proportion, ratio, variance
+
+HEADS, WIDTH = 8, 64
+SHARED = grid(law=laws.normal, d_k=HEADS * WIDTH, groups=[1, 2, HEADS])
+
+
+def keys_of(k, groups):
+    """The keys of so many groups of heads: the first groups·64 coordinates."""
+    return k[..., :groups * WIDTH]
+
+
+@claim(variance, equals=1, within=relative(0.02), over=SHARED, decides="B24 B37",
+       controls=grid(width=HEADS * WIDTH))
+def shared_keys_keep_variance(q, k, groups, width=WIDTH):
+    """Multi-head, grouped-query and multi-query scores divided by the root of the head's width all have variance 1."""
+    return head_scores(q, keys_of(k, groups), HEADS, groups, scale=width**-0.5)
+
+
+@claim(variance, equals=1, within=relative(0.02), over=SHARED, decides="A16 B24",
+       expect=Verdict.REFUTED)
+def scale_of_all_heads_together(q, k, groups):
+    """The scale uses the width of all heads together, √512 for 8 heads of 64."""
+    return head_scores(q, keys_of(k, groups), HEADS, groups, scale=(HEADS * WIDTH) ** -0.5)
+
+
+@claim(ratio.of_degree(4), equals=lambda groups: {1: 1 / (8 + 3), 8: 0}[groups],
+       within=absolute(0.02), over=grid(law=laws.normal, d_k=64, groups=[1, 8], tokens=8),
+       decides="B24")
+def shared_keys_make_heads_dependent(q, k, groups):
+    """Heads that share keys are dependent though uncorrelated: squared scores have a correlation of 1/(d_k + 3), 0.09 for heads of 8."""
+    s = head_scores(q, k[..., :groups * 8], heads=8, groups=groups, scale=8**-0.5)
+    first, second = s[:, 0] ** 2 - 1, s[:, 1] ** 2 - 1
+    return first * second, first**2
+
+
+@claim(proportion, at_least=0.99, over=grid(law=laws.normal, d_k=HEADS * WIDTH, groups=[1, 2, HEADS]),
+       decides="B37", controls=grid(width=128))
+def every_head_has_keys_of_its_width(q, k, groups, width=WIDTH):
+    """In multi-query and grouped-query attention the heads of the keys are fewer, and as wide as those of the queries."""
+    of_q, of_k = split_heads(q, HEADS), split_heads(keys_of(k, groups), groups)
+    return np.full(len(q), of_q.shape[-1] == of_k.shape[-1] == width and of_k.shape[1] == groups)
+
+
+@claim(exact, equals=1 / HEADS, within=relative(0.02), decides="B37", expect=Verdict.REFUTED)
+def shared_keys_are_narrower():
+    """In multi-query attention a key is narrower than a query of a head: an eighth of its width for 8 heads."""
+    q, k = np.zeros((1, 1, HEADS * WIDTH)), np.zeros((1, 1, WIDTH))
+    return split_heads(k, 1).shape[-1] / split_heads(q, HEADS).shape[-1]
+
+
+# --- whitening ---------------------------------------------------------------------------------
+
+
+KEYS_OF_A_SEQUENCE = laws.independent(laws.normal, laws.memory(laws.normal, 0.5))
+
+
+def neighbours(q, k, d_k):
+    """Products and squares of the scores of each query with the first two keys."""
+    s = scores(q, k[:, :2], scale=1 / math.sqrt(d_k))
+    return s[..., 0] * s[..., 1], s[..., 0] ** 2
+
+
+@claim(ratio.of_degree(2), equals=0.5, within=absolute(0.02),
+       over=grid(law=KEYS_OF_A_SEQUENCE, d_k=[8, 64], tokens=8), decides="B8")
+def correlated_keys_leave_correlated_scores(q, k, d_k):
+    """Divided by √d_k, the scores of two keys that are correlated 0.5 are correlated 0.5 still."""
+    return neighbours(q, k, d_k)
+
+
+@claim(ratio.of_degree(2), equals=0, within=absolute(0.02),
+       over=grid(law=KEYS_OF_A_SEQUENCE, d_k=[8, 64], tokens=8), decides="B8",
+       expect=Verdict.REFUTED)
+def scaling_whitens_scores(q, k, d_k):
+    """Dividing by √d_k whitens the scores: it leaves them uncorrelated."""
+    return neighbours(q, k, d_k)
+
+
+@claim(ratio.of_degree(2), equals=0, within=absolute(0.02),
+       over=grid(law=laws.normal, d_k=[8, 64], tokens=8), decides="B8",
+       controls=near.under(KEYS_OF_A_SEQUENCE))
+def independent_keys_have_white_scores(q, k, d_k):
+    """The scores of independent keys are uncorrelated before any scaling, so that dividing by √d_k makes their covariance I."""
+    return neighbours(q, k, d_k)
