@@ -219,9 +219,17 @@ def _control_cases(claim: Claim) -> tuple[Case, ...]:
     defaults = {name: parameter.default
                 for name, parameter in inspect.signature(claim.body).parameters.items()}
     given = defaults | dict(case.settings)
-    return tuple(Case(claim, case.settings, tuple(
-        (name, value(given[name]) if callable(value) else value) for name, value in point))
-        for point in points)
+
+    def changed(name: str, value: Any) -> Any:
+        try:
+            return value(given[name]) if callable(value) else value
+        except Exception as error:
+            raise ClaimError(f"{claim.name}: its control {name} raises {type(error).__name__}: "
+                             f"{error}; a function takes the grid's value and returns another"
+                             ) from None
+
+    return tuple(Case(claim, case.settings, tuple((name, changed(name, value))
+                                                  for name, value in point)) for point in points)
 
 
 def _moved(case: Case) -> list[Any]:

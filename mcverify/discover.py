@@ -57,6 +57,18 @@ def source(claim: Claim) -> Path:
     return Path(inspect.unwrap(claim.body).__code__.co_filename).resolve()
 
 
+_loaded: dict[int, Claim] = {}
+
+
+def is_loaded(claim: Claim) -> bool:
+    """Whether any process can get this very claim by loading its file.
+
+    False for one that was changed, typed at a prompt, or made by the script that is running, which
+    loading would run again.
+    """
+    return _loaded.get(id(claim)) is claim
+
+
 def load(file: Path) -> Found:
     """The module-level claims of one file, read anew only when the file has changed."""
     return _load(file, file.stat().st_mtime_ns)
@@ -74,6 +86,7 @@ def _load(file: Path, changed: int) -> Found:
               if isinstance(claim, Claim) and _belongs(claim, file)}
     if not (claims or broken):
         broken.append((1, "holds no claims; decorate a function with @claim(…)"))
+    _loaded.update({id(claim): claim for claim in claims.values()})
     faults = tuple(f"{file.name}:{line}: {message}" for line, message in broken)
     return Found(tuple(claims.values()), faults)
 

@@ -184,7 +184,8 @@ def slope(of: Statistic) -> Statistic:
     """The exponent with which a statistic grows: the least-squares slope of its log over log x.
 
     The body returns a list of pairs ``(x, values)``, say a width and the scores at that width,
-    all from one draw. ``of`` must be positive, and a mean in disguise (it has an influence).
+    all from one draw. ``of`` must be positive. If it has an interval of its own, as a quantile
+    has, those of all x share the error rate, and the slope's is what they allow together.
 
     >>> tables = slope(mean).reduce([(d, np.full((3, 1), d**2.0)) for d in (1, 2, 4)])
     >>> round(slope(mean).influence(tables)[0], 12)
@@ -202,11 +203,12 @@ def slope(of: Statistic) -> Statistic:
         return np.stack(parts, axis=1)
 
     def influence(table: Array) -> tuple[float, Array]:
-        x = np.log(table[0, :, 0])
-        weights = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+        weights = _slope_weights(table)
         total, parts = 0.0, np.zeros(len(table))
         for weight, column in zip(weights, np.moveaxis(table[:, :, 1:], 1, 0), strict=True):
             value, part = of.influence(column)
+            if of.back is not None:
+                value, part = _moved_back(of.back, value, part)
             if not value > 0:
                 raise ValueError(f"slope({of.name}): found {value:g}; only a positive number "
                                  "grows like a power")
@@ -222,8 +224,37 @@ def slope(of: Statistic) -> Statistic:
                 columns.append(of.parts(column))
         return np.concatenate(columns, axis=1)
 
-    return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments, parts=parts,
-                     caution=of.caution)
+    def interval(table: Array, error_rate: float) -> Estimate:
+        weights = _slope_weights(table)
+        found = [of.estimate(column, error_rate / len(weights))
+                 for column in np.moveaxis(table[:, :, 1:], 1, 0)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value, low, high = (np.log(np.maximum([getattr(each, name) for each in found], 0.0))
+                                for name in ("value", "low", "high"))
+            stderr = np.linalg.norm(weights * [each.stderr / each.value for each in found])
+        ends = np.where(weights > 0, [low, high], [high, low]) @ weights
+        reason = next((each.reason for each in found if each.reason), "")
+        return Estimate(float(weights @ value), float(stderr), float(ends[0]), float(ends[1]),
+                        reason)
+
+    own = of.interval is not None
+    return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments,
+                     parts=None if own else parts, caution=of.caution,
+                     interval=interval if own else None)
+
+
+def _moved_back(back: Callable[[float], float], value: float, part: Array) -> tuple[float, Array]:
+    """An estimate and its influence on the statistic's own scale, to first order."""
+    step = 1e-6 * abs(value)
+    rate = (back(value + step) - back(value - step)) / (2 * step) if step else math.nan
+    return back(value), part * rate
+
+
+def _slope_weights(table: Array) -> Array:
+    """What each log counts in the least-squares slope: (blocks, xs, 1 + few) -> (xs,)."""
+    x = np.log(table[0, :, 0])
+    weights: Array = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    return weights
 
 
 # --- shares, and numbers without error -------------------------------------------------------

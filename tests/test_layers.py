@@ -8,7 +8,7 @@ import pytest
 import mcverify
 
 PACKAGE = Path(mcverify.__file__).parent
-ORDER = ["vectors", "laws", "attention", "interval", "statistic", "theory", "verdict", "prediction", "grid",
+ORDER = ["vectors", "laws", "attention", "interval", "statistic", "theory", "verdict", "prediction", "diagnose", "grid",
          "rules", "declare", "discover", "world", "workers", "measure", "finding", "run", "results", "select",
          "journal", "replay", "report", "ledger", "atlas", "suite", "plot", "cli"]
 SIMULATORS = ["vectors", "laws", "attention", "interval", "statistic", "verdict", "prediction", "grid",

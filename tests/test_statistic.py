@@ -108,6 +108,12 @@ def test_slope_finds_the_exponent():
     z = RNG.standard_normal((300, 64))
     found = estimate(slope(variance), [(d, z * d**1.5) for d in (1, 4, 16)])
     assert found.value == pytest.approx(3.0, abs=1e-12)
+    of_std = estimate(slope(std), [(d, z * d**1.5) for d in (1, 4, 16)])
+    assert of_std.value == pytest.approx(1.5, abs=1e-12)
+    assert of_std.stderr == pytest.approx(found.stderr / 2, rel=1e-6)
+    of_median = estimate(slope(median), [(d, abs(z) * d**1.5) for d in (1, 4, 16)])
+    assert of_median.value == pytest.approx(1.5, abs=1e-12)
+    assert of_median.low < 1.5 < of_median.high
     with pytest.raises(ValueError, match="positive number"):
         estimate(slope(mean), [(d, z - 10) for d in (1, 2)])
     with pytest.raises(ValueError, match="list of at least two pairs"):

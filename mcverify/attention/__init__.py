@@ -4,6 +4,8 @@ Shapes: q and k are (blocks, tokens, d_k); p stands for softmax weights, whose l
 Every function is pure, and works in the floating type that it is given.
 """
 
+from mcverify.attention.additive import additive_scores
+from mcverify.attention.heads import head_scores, split_heads
 from mcverify.attention.jacobian import JACOBIAN_NORMS, jacobian_norm, query_gradient
 from mcverify.attention.pairs import (
     matched_scores,
@@ -12,20 +14,28 @@ from mcverify.attention.pairs import (
     rows,
     scores,
 )
+from mcverify.attention.rounding import bfloat16
 from mcverify.attention.spread import entropy, max_weight, sum_squares
-from mcverify.attention.weights import softmax
+from mcverify.attention.weights import naive_softmax, online_average, online_softmax, softmax
 
 __all__ = [
     "JACOBIAN_NORMS",
+    "additive_scores",
+    "bfloat16",
     "entropy",
+    "head_scores",
     "jacobian_norm",
     "matched_scores",
     "max_weight",
+    "naive_softmax",
+    "online_average",
+    "online_softmax",
     "other_scores",
     "query_gradient",
     "refuse_all_pairs",
     "rows",
     "scores",
     "softmax",
+    "split_heads",
     "sum_squares",
 ]

@@ -30,6 +30,12 @@ def refuse_all_pairs(reason: str) -> Iterator[None]:
         _refusal.reset(token)
 
 
+def check_all_pairs() -> None:
+    """Raise the ValueError of ``refuse_all_pairs`` inside it; for all that crosses all tokens."""
+    if _refusal.get():
+        raise ValueError(_refusal.get())
+
+
 _last: tuple[Array, Array, Array] | None = None  # q, k and their products
 
 
@@ -50,8 +56,7 @@ def _cross(q: Array, k: Array, scale: float) -> Array:
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must end in (tokens, d_k) "
                          "with the same d_k; pad or project the narrower one")
-    if _refusal.get():
-        raise ValueError(_refusal.get())
+    check_all_pairs()
     s = _products(q, k)
     if scale != 1.0:
         s *= s.dtype.type(scale)

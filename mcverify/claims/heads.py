@@ -6,7 +6,7 @@ import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, near, relative
 from mcverify.attention import head_scores, scores, split_heads
-from mcverify.statistic import exact, proportion, ratio, variance
+from mcverify.statistic import exact, ratio, variance
 
 HEADS, WIDTH = 8, 64
 SHARED = grid(law=laws.normal, d_k=HEADS * WIDTH, groups=[1, 2, HEADS])
@@ -41,19 +41,24 @@ def shared_keys_make_heads_dependent(q, k, groups):
     return first * second, first**2
 
 
-@claim(proportion, at_least=0.99, over=grid(law=laws.normal, d_k=HEADS * WIDTH, groups=[1, 2, HEADS]),
-       decides="B37", controls=grid(width=128))
-def every_head_has_keys_of_its_width(q, k, groups, width=WIDTH):
+def relative_width(groups, kept=WIDTH):
+    """The width of a head of keys over that of a head of queries, when groups·64 columns are keys."""
+    q, k = np.zeros((1, 1, HEADS * WIDTH)), np.zeros((1, 1, groups * kept))
+    return split_heads(k, groups).shape[-1] / split_heads(q, HEADS).shape[-1]
+
+
+@claim(exact, equals=1, within=relative(0.02), over=grid(groups=[1, 2, HEADS]), decides="B37",
+       controls=grid(kept=WIDTH // HEADS))
+def every_head_has_keys_of_its_width(groups, kept=WIDTH):
     """In multi-query and grouped-query attention the heads of the keys are fewer, and as wide as those of the queries."""
-    of_q, of_k = split_heads(q, HEADS), split_heads(keys_of(k, groups), groups)
-    return np.full(len(q), of_q.shape[-1] == of_k.shape[-1] == width and of_k.shape[1] == groups)
+    return relative_width(groups, kept)
 
 
-@claim(exact, equals=1 / HEADS, within=relative(0.02), decides="B37", expect=Verdict.REFUTED)
-def shared_keys_are_narrower():
-    """In multi-query attention a key is narrower than a query of a head: an eighth of its width for 8 heads."""
-    q, k = np.zeros((1, 1, HEADS * WIDTH)), np.zeros((1, 1, WIDTH))
-    return split_heads(k, 1).shape[-1] / split_heads(q, HEADS).shape[-1]
+@claim(exact, equals=lambda groups: groups / HEADS, within=relative(0.02), over=grid(groups=[1, 2]),
+       decides="B37", expect=Verdict.REFUTED)
+def shared_keys_are_narrower(groups):
+    """In multi-query and grouped-query attention a key is narrower than a head's query, by as much as heads are fewer."""
+    return relative_width(groups)
 
 
 # --- whitening ---------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ def frozen_share(c, keys):
     return 2 * beyond - here  # ln n² = 2 ln n, so that a term in 1/ln n cancels
 
 
-@claim(exact, at_most=0.01, over=grid(c=[0.3, 0.5], keys=[10**5, 10**8]), decides="C1 A10")
+@claim(exact, at_most=0.01, over=grid(c=[0.3, 0.5], keys=[10**5, 10**8]), decides="C1 A10",
+       controls=grid(c=1.5))
 def unfrozen_share(c, keys):
     """Below σ = √(2 ln n) E Σp² tends to 0: no key keeps a share of the attention."""
     return theory.softmax.sum_squares(keys, line_of(c, keys))
@@ -42,14 +43,14 @@ def against_no_spread(norm, keys):
     return np.array([norm(keys, sigma) for sigma in SIGMA]) / norm(keys, 0.0)
 
 
-@claim(exact, at_most=1, over=grid(keys=[2, 3, 4]), decides="A11")
+@claim(exact, at_most=1, over=grid(keys=[2, 3, 4]), decides="A11", controls=grid(keys=5))
 def frobenius_falls_with_few_keys(keys):
     """With up to 4 keys the RMS Frobenius norm of J is largest when all scores are equal."""
     return against_no_spread(theory.softmax.jacobian_frobenius_squared, keys).max()
 
 
 @claim(exact, at_least=lambda keys: {5: 1.02, 8: 1.2, 16: 1.9, 128: 12, 512: 45}[keys],
-       over=grid(keys=[5, 8, 16, 128, 512]), decides="A11")
+       over=grid(keys=[5, 8, 16, 128, 512]), decides="A11", controls=grid(keys=4))
 def frobenius_rises_first(keys):
     """From 5 keys on the RMS Frobenius norm of J first rises with the spread of the scores: its square 12-fold at 128 keys."""
     return against_no_spread(theory.softmax.jacobian_frobenius_squared, keys).max()
@@ -71,10 +72,11 @@ def unit_variance_maximises_the_jacobian(keys):
     return math.sqrt(at_one / theory.softmax.jacobian_frobenius_squared(keys, 0.0) / squares.max())
 
 
-@claim(exact, at_most=1, over=grid(keys=[2, 3, 5, 16, 128, 4096]), decides="A11")
-def trace_always_falls(keys):
+@claim(exact, at_most=1, over=grid(keys=[2, 3, 5, 16, 128, 4096]), decides="A11",
+       controls=grid(norm="jacobian_frobenius_squared", keys=16))
+def trace_always_falls(keys, norm="jacobian_trace"):
     """The trace of J falls with the spread of the scores for any number of keys."""
-    values = against_no_spread(theory.softmax.jacobian_trace, keys)
+    values = against_no_spread(getattr(theory.softmax, norm), keys)
     return (values[1:] / values[:-1]).max()
 
 
@@ -84,7 +86,7 @@ def spectral(q, keys, sigma):
     return keys * jacobian_norm(softmax(sigma * q.reshape(len(q), -1, keys)), "spectral")
 
 
-@claim(mean.bounded, at_least=1.03, decides="A11",
+@claim(mean.bounded, at_least=1.03, decides="A11", controls=grid(sigma=20.0),
        over=grid(law=laws.normal, d_k=1, keys=3, sigma=[0.3, 0.5, 1.0])
        + grid(law=laws.normal, d_k=1, keys=8, sigma=[0.5, 1.0, 2.0]))
 def spectral_rises_first(q, keys, sigma):
@@ -92,7 +94,7 @@ def spectral_rises_first(q, keys, sigma):
     return spectral(q, keys, sigma)
 
 
-@claim(mean.bounded, at_most=0.98, decides="A11",
+@claim(mean.bounded, at_most=0.98, decides="A11", controls=grid(keys=8, sigma=1.0),
        over=grid(law=laws.normal, d_k=1, keys=2, sigma=[0.3, 0.5, 1.0])
        + grid(law=laws.normal, d_k=1, keys=3, sigma=[2.0, 10.0])
        + grid(law=laws.normal, d_k=1, keys=4, sigma=[4.0, 10.0]))
@@ -101,7 +103,7 @@ def spectral_falls_in_the_end(q, keys, sigma):
     return spectral(q, keys, sigma)
 
 
-@claim(ratio, at_least=1.01, decides="A11",
+@claim(ratio, at_least=1.01, decides="A11", controls=grid(peak=4.0),
        over=grid(law=laws.normal, d_k=1, keys=3, peak=0.5, sigma=[0.2, 1.5])
        + grid(law=laws.normal, d_k=1, keys=8, peak=2.0, sigma=[1.0, 4.0]))
 def spectral_peak(q, keys, peak, sigma):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, near, printed, relative, theory
 from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax, sum_squares
 from mcverify.statistic import exact, mean, median, ratio, slope
 
@@ -28,6 +28,7 @@ def scaled_entropy(q, k, keys, d_k):
     at_least=lambda keys: 0.8 * math.log(keys),  # Laplace coordinates come to 0.876 at d_k = 8
     over=grid(law=laws.STANDARD, d_k=[1, 8, 64, 512], keys=KEYS),
     decides="A10 B6",
+    controls=near.louder(8.0),
 )
 def scaled_entropy_floor(q, k, keys, d_k):
     """Divided by √d_k, attention over 128 keys keeps at least 80 % of the entropy there is, at every d_k."""
@@ -64,6 +65,7 @@ def unscaled_entropy(q, k, keys):
     at_most=lambda keys: 0.2 * math.log(keys),
     over=grid(law=laws.STANDARD, d_k=[64, 512], keys=KEYS),
     decides="A10 B5",
+    controls=near.louder(1 / 8),
 )
 def unscaled_entropy_ceiling(q, k, keys):
     """Unscaled with d_k of 64 or more, attention over 128 keys keeps under 20 % of the entropy there is."""
@@ -125,6 +127,7 @@ def scaled_median_slope(q, k, keys, d_k):
     at_least=lambda keys: 0.98 * math.log(keys),
     over=grid(law=laws.STANDARD, d_k=[8, 64, 512], keys=KEYS),
     decides="A12 B7",
+    controls=near.louder(8**0.5),
 )
 def overscaled_entropy(q, k, keys, d_k):
     """Divided by d_k, attention over 128 keys is nearly uniform from d_k = 8: over 98 % of the entropy there is."""
@@ -213,7 +216,7 @@ def near_the_limit(d_k):
 
 @claim(mean.bounded, between=near_the_limit,
        over=grid(law=[laws.rademacher, laws.uniform, laws.laplace], d_k=[8, 32, 128], keys=KEYS),
-       decides="C2")
+       decides="C2", controls=near.louder(1.5))
 def light_tails_approach_the_normal_entropy(q, k, keys, d_k):
     """Scaled entropies of coins, uniform and Laplace coordinates approach that of normal scores as 1/d_k."""
     return entropy(softmax(rows(q, k, keys, scale=1 / math.sqrt(d_k))))
@@ -268,14 +271,15 @@ def norms(q, k, keys, d_k):
     return jacobian_norm(softmax(s)), jacobian_norm(softmax(s / math.sqrt(d_k)))
 
 
-@claim(ratio, at_most=0.95, over=grid(law=laws.normal, d_k=64, keys=[2, 8, 32]), decides="A11")
+@claim(ratio, at_most=0.95, over=grid(law=laws.normal, d_k=64, keys=[2, 8, 32]), decides="A11",
+       controls=grid(keys=KEYS))
 def unscaled_jacobian_is_smaller_with_few_keys(q, k, keys, d_k):
     """At d_k = 64 the mean Frobenius norm of the softmax Jacobian is smaller unscaled than scaled up to 32 keys."""
     return norms(q, k, keys, d_k)
 
 
 @claim(ratio, at_least=1.05, over=grid(law=laws.normal, d_k=64, keys=[64, KEYS, 512]),
-       decides="A11 B5")
+       decides="A11 B5", controls=grid(keys=8))
 def unscaled_jacobian_is_larger_with_many_keys(q, k, keys, d_k):
     """At d_k = 64 the mean Frobenius norm of the softmax Jacobian is larger unscaled than scaled from 64 keys on (they cross near 48)."""
     return norms(q, k, keys, d_k)
@@ -286,3 +290,19 @@ def unscaled_jacobian_is_larger_with_many_keys(q, k, keys, d_k):
 def scaling_always_enlarges_the_jacobian(q, k, keys, d_k):
     """Unscaled, the softmax Jacobian is smaller in the mean than scaled, however many keys there are."""
     return norms(q, k, keys, d_k)
+
+
+# --- is a width of 64 small? -------------------------------------------------------------------
+
+
+@claim(mean.bounded, equals=lambda keys, d_k: theory.softmax.entropy(keys, 1.0, d_k), within=relative(0.2),
+       over=grid(law=laws.normal, d_k=64, keys=KEYS), decides="B34", expect=Verdict.REFUTED)
+def the_scale_matters_little_at_64(q, k, keys, d_k):
+    """At d_k = 64 the scale matters little: unscaled, the entropy over 128 keys is within 20 % of the scaled one (it is 0.67 against 4.37)."""
+    return entropy(softmax(rows(q, k, keys)))
+
+
+@claim(exact, equals=printed("2.694"), decides="B34")
+def bert_starts_less_saturated():
+    """At BERT's own initial score variance of (768·0.0004)²·64 = 6.04 the unscaled entropy over 128 keys is 2.694 of 4.852."""
+    return theory.softmax.entropy(KEYS, 768 * 0.02**2 * math.sqrt(64), 64)

@@ -4,6 +4,8 @@
 'shifted[correlated[normal-0.3]-0.5]'
 """
 
+from mcverify.laws import initialisation
+from mcverify.laws.affine import linear, scaled
 from mcverify.laws.coordinates import (
     STANDARD,
     exponential,
@@ -15,6 +17,7 @@ from mcverify.laws.coordinates import (
     student_t,
     uniform,
 )
+from mcverify.laws.covariance import autoregressive, gaussian, low_rank, unequal
 from mcverify.laws.dependence import (
     common_scale,
     correlated,
@@ -23,24 +26,61 @@ from mcverify.laws.dependence import (
     independent,
     shifted,
 )
+from mcverify.laws.heavy import stable
 from mcverify.laws.law import Law, Moments
+from mcverify.laws.measured import measured, measured_file, minilm
+from mcverify.laws.projected import projected
+from mcverify.laws.tokens import memory, shared_query, topic
+from mcverify.laws.transforms import (
+    clipped,
+    layer_norm,
+    quantised,
+    rms_norm,
+    rotary,
+    unit_norm,
+)
+from mcverify.laws.uncorrelated import multivariate_t, random_sign, sign_products
 
 __all__ = [
     "STANDARD",
     "Law",
     "Moments",
+    "autoregressive",
+    "clipped",
     "common_scale",
     "correlated",
     "equicorrelated",
     "exponential",
+    "gaussian",
     "identical",
     "iid",
     "independent",
+    "initialisation",
     "laplace",
+    "layer_norm",
+    "linear",
+    "low_rank",
+    "measured",
+    "measured_file",
+    "memory",
+    "minilm",
+    "multivariate_t",
     "normal",
+    "projected",
+    "quantised",
     "rademacher",
+    "random_sign",
+    "rms_norm",
+    "rotary",
+    "scaled",
+    "shared_query",
     "shifted",
+    "sign_products",
     "sparse",
+    "stable",
     "student_t",
+    "topic",
+    "unequal",
     "uniform",
+    "unit_norm",
 ]

@@ -25,6 +25,7 @@ class Iid:
     mean, variance : of a coordinate (nan, inf where they do not exist).
     fourth_moment : the standardised fourth moment κ = E((x − mean)/std)⁴; the normal law has 3.
     finite_moments : the order below which absolute moments exist.
+    symmetric : known to be symmetric about its mean (about 0, where it has no mean).
     """
 
     name: str
@@ -33,6 +34,7 @@ class Iid:
     mean: float = 0.0
     variance: float = 1.0
     finite_moments: float = math.inf
+    symmetric: bool = False
     coupled: bool = field(default=False, init=False)
 
     def __str__(self) -> str:
@@ -66,10 +68,11 @@ def _laplace(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return x
 
 
-normal = Iid("normal", lambda rng, shape: rng.standard_normal(shape), 3.0)
-rademacher = Iid("rademacher", _signs, 1.0)
-uniform = Iid("uniform", lambda rng, shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape), 1.8)
-laplace = Iid("laplace", _laplace, 6.0)
+normal = Iid("normal", lambda rng, shape: rng.standard_normal(shape), 3.0, symmetric=True)
+rademacher = Iid("rademacher", _signs, 1.0, symmetric=True)
+uniform = Iid("uniform", lambda rng, shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape), 1.8,
+              symmetric=True)
+laplace = Iid("laplace", _laplace, 6.0, symmetric=True)
 exponential = Iid("exponential", lambda rng, shape: rng.standard_exponential(shape) - 1.0, 9.0)
 
 STANDARD = (normal, rademacher, uniform, laplace)
@@ -93,6 +96,7 @@ def student_t(df: float) -> Iid:
         mean=0.0 if df > 1 else math.nan,
         variance=1.0 if df > 2 else math.inf,
         finite_moments=float(df),
+        symmetric=True,
     )
 
 
@@ -112,7 +116,7 @@ def sparse(share: float) -> Iid:
     def sample(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return np.where(rng.random(shape) < share, scale * rng.standard_normal(shape), 0.0)
 
-    return Iid(f"sparse-{share:g}", sample, fourth_moment=3 / share)
+    return Iid(f"sparse-{share:g}", sample, fourth_moment=3 / share, symmetric=True)
 
 
 def iid(distribution: Any, raw: bool = False) -> Iid:

@@ -13,6 +13,8 @@ Array = NDArray[np.float64]
 class Moments:
     """First and second moments of one token's query and key, as a law declares them.
 
+    Entries are nan where they are not known.
+
     Attributes
     ----------
     mean_q, mean_k : (d_k,) arrays; nan where the mean does not exist.

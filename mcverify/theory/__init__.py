@@ -1,24 +1,46 @@
 """What mathematics predicts. Nothing here draws, and nothing that draws imports it."""
 
-from mcverify.theory import enumeration, softmax
+from mcverify.theory import additive, enumeration, precision, projections, rotary, softmax
 from mcverify.theory.moments import (
+    alignment,
     coin_sum_mean_size,
     correlated_variance,
     dot_kurtosis,
     dot_mean,
     dot_variance,
+    effective_rank,
     matched_mean,
+    matched_variance,
+    memory_block_variance,
+    normal_matched_variance,
+    random_sign_variance,
     scaled_vector_kurtosis,
+    topic_block_variance,
+    topic_mean,
+    topic_variance,
 )
 
 __all__ = [
+    "additive",
+    "alignment",
     "coin_sum_mean_size",
     "correlated_variance",
     "dot_kurtosis",
     "dot_mean",
     "dot_variance",
+    "effective_rank",
     "enumeration",
     "matched_mean",
+    "matched_variance",
+    "memory_block_variance",
+    "normal_matched_variance",
+    "precision",
+    "projections",
+    "random_sign_variance",
+    "rotary",
     "scaled_vector_kurtosis",
     "softmax",
+    "topic_block_variance",
+    "topic_mean",
+    "topic_variance",
 ]

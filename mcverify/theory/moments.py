@@ -1,12 +1,15 @@
 """From the moments of coordinates to closed forms for the mean, variance and kurtosis of q·k."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from mcverify.laws import Law
+    from mcverify.laws import Law, Moments
+
+Array = NDArray[np.float64]
 
 
 def dot_mean(law: "Law", d_k: int) -> float:
@@ -24,7 +27,8 @@ def dot_variance(law: "Law", d_k: int) -> float:
     """Var(q·k) of two different tokens: tr(Σ_q Σ_k) + μ_q'Σ_k μ_q + μ_k'Σ_q μ_k.
 
     Exact for every law with second moments: condition on q, then take the variance of the
-    conditional mean q'μ_k and the mean of the conditional variance q'Σ_k q.
+    conditional mean q'μ_k and the mean of the conditional variance q'Σ_k q. It needs q and k
+    independent, so it does not hold where different tokens are tied, as by ``laws.topic``.
 
     >>> from mcverify import laws
     >>> dot_variance(laws.normal, 64), dot_variance(laws.shifted(laws.normal, 1.0), 64)
@@ -57,6 +61,146 @@ def correlated_variance(rho: float, fourth_moment: float, d_k: int) -> float:
     (80.0, 0.0)
     """
     return d_k * (1 + rho**2 * (fourth_moment - 2))
+
+
+def normal_matched_variance(m: "Moments") -> float:
+    """Var(q·k) for jointly normal q and k with C_ij = Cov(q_i, k_j), at a token of these moments:
+
+    tr(Σ_q Σ_k) + tr(C²) + μ_q'Σ_k μ_q + μ_k'Σ_q μ_k + 2μ_k'C μ_q.
+
+    With q = μ_q + x and k = μ_k + y, the quadratic part x·y has by Isserlis' theorem the variance
+    Σ_ij (Σ_q,ij Σ_k,ij + C_ij C_ji), and the linear part is uncorrelated with it.
+
+    >>> from mcverify import laws
+    >>> normal_matched_variance(laws.correlated(laws.normal, 0.5).moments(64))
+    80.0
+    """
+    return float(np.sum(m.cov_q * m.cov_k) + np.sum(m.cross * m.cross.T)
+                 + m.mean_q @ m.cov_k @ m.mean_q + m.mean_k @ m.cov_q @ m.mean_k
+                 + 2 * m.mean_k @ m.cross @ m.mean_q)
+
+
+def matched_variance(law: "Law", d_k: int, skewness: float | None = None) -> float:
+    """Var(q·k) of a token with itself, for q and k that are independent or linear in the same z.
+
+    Linear means q = Az + μ_q and k = Bz + μ_k with iid coordinates of z (laws with ``roots``). On
+    top of normal_matched_variance come (κ − 3) Σ M_mm² + 2γ Σ M_mm h_m, where M = A'B, h =
+    B'μ_q + A'μ_k, and κ and γ = ``skewness`` are the standardised fourth and third moments of
+    z_m: E z_m z_n z_o z_p and E z_m z_n z_o differ from the normal law's at equal indices only.
+    Raises ValueError for any other coupled law, and where γ matters and is not known.
+
+    >>> from mcverify import laws
+    >>> eye = np.eye(2)
+    >>> matched_variance(laws.linear(laws.rademacher, eye, 2 * eye, joint=True), 2)
+    0.0
+    >>> matched_variance(laws.linear(laws.exponential, eye, mean_q=1.0, joint=True), 2, skewness=2)
+    26.0
+    """
+    if not law.coupled:
+        return dot_variance(law, d_k)
+    base: Any = getattr(law, "base", None)
+    if not hasattr(law, "roots"):
+        raise ValueError(f"matched_variance({law}): known for q and k that are linear in the same "
+                         "coordinates, as laws.linear(…, joint=True); if they are jointly normal "
+                         "use normal_matched_variance(law.moments(d_k))")
+    m, std = law.moments(d_k), math.sqrt(float(base.variance))
+    a, b = (std * root for root in law.roots(d_k))
+    diagonal = np.sum(a * b, axis=0)
+    tilt = float(diagonal @ (b.T @ m.mean_q + a.T @ m.mean_k))
+    if skewness is None and tilt and not base.symmetric:
+        raise ValueError(f"matched_variance({law}): with means that are not 0 it needs the "
+                         f"standardised third moment of {base}; give skewness=…")
+    excess: float = base.fourth_moment - 3
+    return (normal_matched_variance(m) + excess * float(diagonal @ diagonal)
+            + 2 * (skewness or 0.0) * tilt)
+
+
+def alignment(cov_q: Array, cov_k: Array) -> float:
+    """d_k tr(Σ_q Σ_k)/(tr Σ_q tr Σ_k): Var(q·k) over that of white vectors with the same traces.
+
+    For independent q and k of mean 0; from 0 (no direction in common) to d_k (the same single
+    direction). It is 1 as soon as one side is white: with Σ_k = I and μ_k = 0 the variance is E‖q‖²
+    for every law of q, so independent coordinates are not needed, nor the same variance in each.
+
+    >>> one = np.diag([4.0, 0.0, 0.0, 0.0])
+    >>> alignment(one, np.eye(4)), alignment(one, one), alignment(one, np.diag([0.0, 1, 1, 1]))
+    (1.0, 4.0, 0.0)
+    """
+    return float(len(cov_q) * np.sum(cov_q * cov_k) / (np.trace(cov_q) * np.trace(cov_k)))
+
+
+def effective_rank(cov: Array) -> float:
+    """(tr Σ)²/tr Σ²: how many equal directions would spread as unequally; from 1 to d_k.
+
+    d_k divided by it is the alignment of two independent vectors of this covariance.
+
+    >>> effective_rank(np.diag([1.0, 1.0, 0.0])), effective_rank(np.diag([3.0, 1.0]))
+    (2.0, 1.6)
+    """
+    return float(np.trace(cov) ** 2 / np.sum(cov * cov))
+
+
+def random_sign_variance(fourth_moment: float, d_k: int) -> float:
+    """Var(q·k) of a token with itself when k = ±q by a fair coin: E‖q‖⁴ = d_k(d_k + κ − 1).
+
+    Coordinates are iid with mean 0 and variance 1. Independent q and k have the same covariances
+    and a variance of d_k: uncorrelated is not enough.
+
+    >>> random_sign_variance(3.0, 64), random_sign_variance(1.0, 8)
+    (4224.0, 64.0)
+    """
+    return d_k * (d_k + fourth_moment - 1)
+
+
+def topic_mean(strength: float, d_k: int) -> float:
+    """E q·k of any two tokens of a block with a topic: s·d_k, for coordinates of variance 1.
+
+    >>> topic_mean(0.25, 64)
+    16.0
+    """
+    return strength * d_k
+
+
+def topic_variance(strength: float, fourth_moment: float, d_k: int) -> float:
+    """Var(q·k) of any two tokens of a block with a topic, over blocks: d_k(1 + s²(κ − 2)).
+
+    q_i k_i = (1−s)zz' + √(s(1−s)) c(z + z') + s c² has uncorrelated terms of variances (1−s)²,
+    2s(1−s) and s²(κ − 1): that of a pair with correlation s. Normal coordinates have d_k(1 + s²).
+
+    >>> topic_variance(0.5, 3.0, 64)
+    80.0
+    """
+    return correlated_variance(strength, fourth_moment, d_k)
+
+
+def topic_block_variance(
+    strength: float, fourth_moment: float, tokens: int, d_k: int
+) -> float:
+    """Var of the mean of all tokens² scores of a block: d_k((1−s)²/t² + 2s(1−s)/t + s²(κ − 1)).
+
+    The mean score is that of mean query and mean key, whose own parts have variance (1 − s)/t.
+    What is shared does not average out: s²(κ − 1)d_k remains with any number of tokens.
+
+    >>> topic_block_variance(0.0, 3.0, 8, 64), topic_block_variance(1.0, 3.0, 8, 64)
+    (1.0, 128.0)
+    """
+    own = (1 - strength) / tokens
+    return d_k * (own**2 + 2 * strength * own + strength**2 * (fourth_moment - 1))
+
+
+def memory_block_variance(rho: float, tokens: int, d_k: int) -> float:
+    """Var of the mean of all tokens² scores of a block whose tokens have correlation ρ^lag: d_k v².
+
+    v = Σ_tu ρ^abs(t−u)/tokens² = (1 + 2Σ_l (1 − l/tokens)ρ^l)/tokens is the variance of a mean
+    query's coordinate. A single pair keeps variance d_k at any lag, since its q and k are
+    independent; two scores are correlated by ρ^(lag of their q + lag of their k).
+
+    >>> memory_block_variance(0.0, 8, 64), memory_block_variance(1.0, 8, 64)
+    (1.0, 64.0)
+    """
+    lag = np.arange(1, tokens)
+    v = (1 + 2 * float((1 - lag / tokens) @ rho**lag)) / tokens
+    return d_k * v**2
 
 
 def dot_kurtosis(fourth_q: float, fourth_k: float, d_k: int) -> float:

@@ -1,0 +1,81 @@
+"""Heads of a trained sentence encoder: how far from every assumption they are, and what still predicts their scores."""
+
+import numpy as np
+
+from mcverify import Verdict, absolute, claim, grid, laws, printed, relative
+from mcverify.attention import matched_scores, other_scores
+from mcverify.diagnose import predicted_variances, score_variance
+from mcverify.statistic import exact, mean, std
+
+TRAINED = ["trained_l0h0", "trained_l5h3", "trained_l0h2"]
+WIDTH = 32
+
+
+def of_head(head):
+    """Queries, keys and the sentence of each token."""
+    law = laws.minilm(head)
+    return law.q, law.k, law.groups
+
+
+def unit_scale(law):
+    """What brings the scores of different tokens of a sentence to variance 1."""
+    return score_variance(law.q, law.k, law.groups) ** -0.5
+
+
+@claim(std, equals=1, within=relative(0.03),
+       over=grid(law=[laws.minilm(head) for head in TRAINED], d_k=WIDTH, tokens=13), decides="A17")
+def scale_of_a_trained_head(q, k, law):
+    """The scales that give trained heads of width 32 unit variance are 0.244, 0.134 and 0.015 for three heads, and not 1/√32 = 0.177."""
+    return other_scores(q, k, scale=unit_scale(law))
+
+
+@claim(std, equals=1, within=relative(0.03),
+       over=grid(law=[laws.minilm(head) for head in TRAINED], d_k=WIDTH, tokens=13), decides="A17",
+       expect=Verdict.REFUTED)
+def trained_heads_keep_unit_variance(q, k, d_k):
+    """Divided by √d_k, the scores of trained heads have unit variance, as at initialisation."""
+    return other_scores(q, k, scale=d_k**-0.5)
+
+
+@claim(exact, equals=lambda head: printed(
+           {"trained_l0h0": "0.53", "trained_l5h3": "1.75", "trained_l0h2": "139"}[head]),
+       over=grid(head=TRAINED), decides="A17")
+def variance_of_a_trained_head(head):
+    """Var(q·k/√d_k) over tokens of one sentence is 0.53, 1.75 and 139 in three trained heads."""
+    return score_variance(*of_head(head)) / WIDTH
+
+
+def half(head, remainder):
+    """The tokens of every second sentence."""
+    q, k, sentence = of_head(head)
+    kept = np.asarray(sentence) % 2 == remainder
+    return q[kept], k[kept], np.asarray(sentence)[kept]
+
+
+def held_out(head, seen, formula):
+    """A formula's prediction from the moments of half of the sentences over what the other half shows."""
+    predicted = predicted_variances(*half(head, seen)[:2])[formula]
+    return predicted / score_variance(*half(head, 1 - seen))
+
+
+@claim(exact, equals=1, within=absolute(0.1),
+       over=grid(head=TRAINED, seen=[0, 1], formula="means"), decides="A17 A5")
+def full_formula_holds_on_unseen_sentences(head, seen, formula):
+    """tr(Σ_q Σ_k) + μ_q'Σ_k μ_q + μ_k'Σ_q μ_k, with moments from half of the sentences, predicts the score variance of the other half to 10 % in trained heads."""
+    return held_out(head, seen, formula)
+
+
+@claim(exact, equals=1, within=absolute(0.1),
+       over=grid(head=TRAINED, seen=[0, 1], formula=["textbook", "variances"]), decides="A17 A5",
+       expect=Verdict.REFUTED)
+def textbook_holds_on_unseen_sentences(head, seen, formula):
+    """The textbook's d_k, or the variances of q and k alone, predict the score variance of trained heads."""
+    return held_out(head, seen, formula)
+
+
+@claim(mean, equals=0, within=absolute(0.2),
+       over=grid(law=[laws.minilm("trained_l0h0"), laws.minilm("trained_l0h2")], d_k=WIDTH, tokens=13),
+       decides="A17", expect=Verdict.REFUTED)
+def trained_tokens_ignore_themselves(q, k, d_k):
+    """In a trained head a token's query has a score of mean 0 with its own key."""
+    return matched_scores(q, k, scale=d_k**-0.5)

@@ -1,0 +1,115 @@
+"""From the claims in the files that pytest collects to a test a case, an error budget and tables.
+
+pytest imports this module at every start. What needs numpy is imported when a claim is met.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcverify.pytest_plugin.record import Record
+from mcverify.verdict import CASE_ERROR_RATE
+
+if TYPE_CHECKING:
+    from mcverify.pytest_plugin.items import ClaimTest
+
+CLAIM_FILES = ("claim_*.py", "*_claims.py")  # collected like files of tests, if they name mcverify
+HAS_TESTS = re.compile(rb"^(async )?def test|^class Test", re.MULTILINE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, which mean what they mean for `mcverify run`."""
+    group = parser.getgroup("mcverify", "claims, judged by drawing queries and keys")
+    group.addoption("--mcverify-seed", type=int, default=0, metavar="N",
+                    help="all draws of claims descend from it (default: 0)")
+    group.addoption("--mcverify-error-rate", type=float, default=CASE_ERROR_RATE, metavar="R",
+                    help="of a case: how often at most its verdict may be false (default: "
+                         f"{CASE_ERROR_RATE:g})")
+    group.addoption("--mcverify-jobs", type=int, metavar="N",
+                    help="processes that draw (default: one a core; xdist's workers draw "
+                         "themselves); results do not depend on it")
+    group.addoption("--mcverify-out", metavar="DIR",
+                    help="write the claims' tables there, as `mcverify run --out DIR` does")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options; the process that hears of every test keeps the record."""
+    seed, jobs = config.getoption("mcverify_seed"), config.getoption("mcverify_jobs")
+    rate = config.getoption("mcverify_error_rate")
+    for option, value, right, rule in (
+        ("seed", seed, seed >= 0, "a whole number of at least 0"),
+        ("jobs", jobs, jobs is None or jobs >= 1, "a whole number of at least 1"),
+        ("error-rate", rate, 0 < rate < 1, "a number between 0 and 1, e.g. 1e-10"),
+    ):
+        if not right:
+            raise pytest.UsageError(f"--mcverify-{option} {value}: must be {rule}")
+    if not hasattr(config, "workerinput"):  # which xdist's workers have
+        config.pluginmanager.register(Record(config), "mcverify-record")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist whether it gets the tests of a file all together."""
+    by_file = node.config.getoption("dist") in ("loadfile", "loadscope")
+    node.workerinput["mcverify_by_file"] = by_file
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A claim file in a collected folder; one that is named itself comes by the next hook."""
+    if parent.session.isinitpath(file_path) or not _is_claim_file(file_path, parent.config):
+        return None
+    from mcverify.pytest_plugin.items import ClaimFile
+
+    return ClaimFile.from_parent(parent, path=file_path)
+
+
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Collector | None:
+    """A claim file that is named itself; one that holds tests as well is pytest's."""
+    if not _is_claim_file(module_path, parent.config) or HAS_TESTS.search(module_path.read_bytes()):
+        return None
+    from mcverify.pytest_plugin.items import ClaimFile
+
+    return ClaimFile.from_parent(parent, path=module_path)
+
+
+def _is_claim_file(path: Path, config: pytest.Config) -> bool:
+    return (any(path.match(name) for name in CLAIM_FILES)
+            and not any(path.match(name) for name in config.getini("python_files"))
+            and b"mcverify" in path.read_bytes())
+
+
+def pytest_pycollect_makeitem(
+    collector: pytest.Collector, name: str, obj: object
+) -> list["ClaimTest"] | None:
+    """At the first of the claims that a module of pytest's defines: the tests of them all."""
+    declare = sys.modules.get("mcverify.declare")
+    if declare is None or not isinstance(obj, declare.Claim):
+        return None
+    from mcverify.pytest_plugin.items import own_claims, tests_of_module
+
+    own = own_claims(collector) if isinstance(collector, pytest.Module) else {}
+    return tests_of_module(collector, own) if name == next(iter(own), None) else []
+
+
+def pytest_exception_interact(node: object, call: pytest.CallInfo[Any], report: Any) -> None:
+    """Broken claims in a module of pytest's are told by a line each, not by a traceback."""
+    prediction = sys.modules.get("mcverify.prediction")
+    if (prediction and isinstance(node, pytest.Module) and call.excinfo
+            and isinstance(call.excinfo.value, prediction.ClaimError)):
+        from mcverify.discover import load
+
+        report.longrepr = "\n".join(load(node.path.resolve()).faults)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse, before anything is drawn, what may not be judged together."""
+    items = sys.modules.get("mcverify.pytest_plugin.items")
+    refusal = items.refusal(session) if items else ""
+    if refusal and not hasattr(session.config, "workerinput"):
+        raise pytest.UsageError(refusal)  # a worker of xdist fails test by test: it must not break

@@ -1,0 +1,125 @@
+"""From the findings of a session, wherever they were made, to its summary and tables."""
+
+import json
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcverify.verdict import SUITE_ERROR_RATE, Verdict
+
+if TYPE_CHECKING:
+    from mcverify.declare import Claim
+    from mcverify.finding import Finding
+    from mcverify.results import Results
+
+PROPERTY = "mcverify"  # of a test's report; also in a JUnit file
+
+
+def entry(place: tuple[str, str, int], finding: "Finding") -> str:
+    """A finding as text, since a process that it travels to may hold no claims.
+
+    ``place`` is the file, the claim's name and the case's number there.
+    """
+    kept = {field.name: getattr(finding, field.name) for field in fields(finding)
+            if field.name != "case"}
+    return json.dumps({"place": place, "control": bool(finding.case.control),
+                       "as_declared": finding.as_declared, "broken": finding.broken, **kept})
+
+
+def _finding(entry: dict[str, Any]) -> "Finding":
+    from mcverify.finding import Finding
+    from mcverify.measure import resolve
+
+    file, claim, index = entry["place"]
+    kept = {field.name: entry[field.name] for field in fields(Finding) if field.name != "case"}
+    kept["verdict"] = Verdict(kept["verdict"])
+    return Finding(case=resolve((Path(file), claim, index)), **kept)
+
+
+class Record:
+    """What was found in a session; a plugin of the process that hears of every test."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.entries: dict[str, dict[str, Any]] = {}
+        self.results: Results | None = None
+        self.tables = ""
+        self.made_with = {"seed": config.getoption("mcverify_seed"),
+                          "error_rate": config.getoption("mcverify_error_rate")}
+
+    def pytest_sessionstart(self) -> None:
+        """Take the folder for tables, before anything is drawn."""
+        self.started = time.monotonic()
+        out = self.config.getoption("mcverify_out")
+        if not out:
+            return
+        from mcverify.results import Results
+
+        self.results = Results(self.config.invocation_params.dir / out)
+        stack = ExitStack()
+        self.config.add_cleanup(stack.close)
+        try:
+            stack.enter_context(self.results.held())
+            made = self.results.made_with()
+        except OSError as error:
+            raise pytest.UsageError(f"--mcverify-out {out}: cannot be written to "
+                                    f"({error.strerror}); choose another folder") from None
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from None
+        if made and made != self.made_with:
+            raise pytest.UsageError(f"--mcverify-out {out}: holds results of seed {made['seed']} "
+                                    f"and error rate {made['error_rate']:g}, and a folder keeps to "
+                                    "them; choose another folder")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a finding."""
+        if report.when == "call":
+            for name, value in report.user_properties:
+                if name == PROPERTY and isinstance(value, str):
+                    self.entries[report.nodeid] = json.loads(value)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the tables of the claims of which every case was judged."""
+        if not (self.results and self.entries):
+            return
+        found: dict[Claim, list[Finding]] = {}
+        for finding in map(_finding, self.entries.values()):
+            found.setdefault(finding.case.claim, []).append(finding)
+        whole = {claim: findings for claim, findings in found.items()
+                 if len(findings) == len(claim.cases()) + len(claim.control_cases())}
+        for claim, findings in whole.items():
+            self.results.write_claim(claim, findings)
+        self.results.write_verdicts(whole, keep=True)
+        self.results.write_run(**self.made_with, seconds=time.monotonic() - self.started,
+                               cases=len(self.entries))
+        part = sorted(claim.name for claim in found if claim not in whole)
+        self.tables = f"tables in {self.config.getoption('mcverify_out')}" + (
+            f"; none of {', '.join(part)}, of which not every case was judged" if part else "")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """What was found, and what it took of the error budget."""
+        if self.entries:
+            terminalreporter.section("mcverify")
+            for line in filter(None, [self._counts(), self._budget(), self.tables]):
+                terminalreporter.write_line(line)
+
+    def _counts(self) -> str:
+        cases = [entry for entry in self.entries.values() if not entry["control"]]
+        controls = [entry for entry in self.entries.values() if entry["control"]]
+        verdicts = Counter("ERROR" if entry["broken"] else entry["verdict"] for entry in cases)
+        counts = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in (*Verdict, "ERROR")
+                           if verdicts[verdict])
+        wrong = sum(not entry["as_declared"] for entry in cases)
+        refuted = sum(entry["as_declared"] for entry in controls)
+        return (f"cases {len(cases)}{counts and f' ({counts})'}, not as declared {wrong}; controls "
+                f"{len(controls)}, refuted {refuted}; seed {self.made_with['seed']}")
+
+    def _budget(self) -> str:
+        cases, rate = len(self.entries), self.made_with["error_rate"]
+        return (f"error budget: {cases} cases at {rate:g} spend {cases * rate:.3g} of "
+                f"{SUITE_ERROR_RATE:g}, {SUITE_ERROR_RATE - cases * rate:.3g} is left")

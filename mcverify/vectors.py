@@ -1,0 +1,195 @@
+"""From a query or a key to what is done to it before the product.
+
+Every function is pure, takes vectors on the last axis, and answers in the floating type that it is
+given (half precision is computed in single and rounded once; whole numbers become float64).
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+Array = NDArray[np.floating[Any]]
+
+PAIRINGS = ("halves", "neighbours")
+MAX_BITS = 16  # more levels than this are not told apart by the 24 bits of float32 everywhere
+
+
+def layer_norm(
+    x: ArrayLike, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, epsilon: float = 0.0
+) -> Array:
+    """gain·(x − mean)/√(variance + epsilon) + bias over the last axis; same shape as x.
+
+    The variance divides by d_k. Gain and bias are numbers or (d_k,) arrays. With epsilon 0, a
+    vector whose coordinates are all equal becomes the bias: coins do that with probability
+    2^(1 − d_k). Offsets far above the spread and lengths near the end of the floating range do no
+    harm. Raises ValueError for a negative epsilon. Source: Ba et al. 2016, "Layer Normalization".
+
+    >>> layer_norm([[3.0, 1.0], [7.0, 7.0]])
+    array([[ 1., -1.],
+           [ 0.,  0.]])
+    """
+    x, given = _opened(x)
+    y, root = _tamed(x, epsilon)
+    y -= np.mean(y, axis=-1, keepdims=True)
+    y -= np.mean(y, axis=-1, keepdims=True)  # once more: the first mean was rounded
+    # Many equal coordinates in single precision can leave such a rounding even so.
+    y *= np.max(x, axis=-1, keepdims=True) != np.min(x, axis=-1, keepdims=True)
+    _divide_by_root(y, np.mean(y * y, axis=-1, keepdims=True) + root * root)
+    y = y * np.asarray(gain, y.dtype) + np.asarray(bias, y.dtype)
+    return y.astype(given, copy=False)
+
+
+def rms_norm(x: ArrayLike, gain: ArrayLike = 1.0, epsilon: float = 0.0) -> Array:
+    """gain·x/√(mean of squares + epsilon) over the last axis; same shape as x.
+
+    Gain is a number or a (d_k,) array. A zero vector stays zero. Raises ValueError for a negative
+    epsilon. Source: Zhang and Sennrich 2019, "Root Mean Square Layer Normalization".
+
+    >>> rms_norm([1.0, 7.0])
+    array([0.2, 1.4])
+    """
+    x, given = _opened(x)
+    y, root = _tamed(x, epsilon)
+    _divide_by_root(y, np.mean(y * y, axis=-1, keepdims=True) + root * root)
+    return (y * np.asarray(gain, y.dtype)).astype(given, copy=False)
+
+
+def unit_norm(x: ArrayLike) -> Array:
+    """x/‖x‖₂ over the last axis; same shape as x. A zero vector stays zero.
+
+    >>> unit_norm([[3e200, 4e200], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    x, given = _opened(x)
+    y, _ = _tamed(x, 0.0)
+    _divide_by_root(y, np.sum(y * y, axis=-1, keepdims=True))
+    return y.astype(given, copy=False)
+
+
+def clip(x: ArrayLike, bound: float) -> Array:
+    """Every coordinate moved to the nearest point of [−bound, bound]; same shape as x.
+
+    Raises ValueError unless bound > 0.
+
+    >>> clip([-3.0, 0.5, 2.0], 1.0)
+    array([-1. ,  0.5,  1. ])
+    """
+    _require(bound > 0, f"clip(bound={bound}): the bound must be above 0")
+    x, given = _opened(x)
+    return np.clip(x, -x.dtype.type(bound), x.dtype.type(bound)).astype(given, copy=False)
+
+
+def quantise(x: ArrayLike, bits: int, bound: float) -> Array:
+    """Every coordinate moved to the nearest of 2^bits − 1 levels; same shape as x.
+
+    The levels are j·bound/n for j = −n, …, n with n = 2^(bits − 1) − 1; beyond the bound it is
+    the outermost one, and half-way the one of even j. Quantised networks call it symmetric uniform
+    quantisation of restricted range (8 bits: −127 to 127), signal processing a mid-tread
+    quantiser. Raises ValueError unless bits is whole, 2 to 16, and the bound positive and finite.
+    Source: Krishnamoorthi 2018, arXiv 1806.08342, section 2.2.
+
+    >>> quantise([-9.0, -0.6, 0.2, 0.8], bits=3, bound=1.5)
+    array([-1.5, -0.5,  0. ,  1. ])
+    """
+    _require(bits in range(2, MAX_BITS + 1),
+             f"quantise(bits={bits}): bits must be a whole number from 2 to {MAX_BITS}")
+    _require(0 < bound < math.inf, f"quantise(bound={bound}): must be positive and finite")
+    x, given = _opened(x)
+    top, n = x.dtype.type(bound), x.dtype.type(2 ** (bits - 1) - 1)
+    j = np.rint(np.clip(x, -top, top) / (top / n))
+    return (j / n * top).astype(given, copy=False)  # in this order ±n gives the bound itself
+
+
+def rotate(
+    x: ArrayLike, positions: ArrayLike, theta: float = 10000.0, pairing: str = "halves"
+) -> Array:
+    """Rotary position embedding: pair i of the coordinates turned by position·theta^(−2i/d_k).
+
+    ``positions`` broadcasts against the leading axes of x: (blocks, tokens, d_k) with (tokens,) or
+    a number -> (blocks, tokens, d_k). The pairs are (i, i + d_k/2) for "halves" (GPT-NeoX, Llama)
+    and (2i, 2i + 1) for "neighbours" (RoFormer, GPT-J), the same up to the order of coordinates.
+    Angles are computed in float64 at least: those of far positions need it. Raises ValueError for
+    odd d_k, another pairing, theta not positive and finite, or positions that are not finite.
+    Source: Su et al. 2021, "RoFormer", section 3.2.2.
+
+    >>> rotate([1.0, 0.0], positions=[0, 1]).round(4)
+    array([[1.    , 0.    ],
+           [0.5403, 0.8415]])
+    """
+    x, given = _opened(x)
+    d_k = x.shape[-1]
+    _require(d_k % 2 == 0, f"rotate: d_k is {d_k}, and coordinates turn in pairs, so it must be "
+                           f"even; pad to {d_k + 1}")
+    _require(pairing in PAIRINGS, f"rotate(pairing={pairing!r}): must be one of {PAIRINGS}")
+    _require(0 < theta < math.inf, f"rotate(theta={theta}): theta must be positive and finite")
+    fine = np.result_type(x.dtype, np.float64)
+    places = np.asarray(positions, fine)
+    _require(bool(np.isfinite(places).all()), "rotate: positions must all be finite")
+    angles = places[..., None] * fine.type(theta) ** (-np.arange(0, d_k, 2, dtype=fine) / d_k)
+    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+    first, second = _pairs(d_k, pairing)
+    a, b = x[..., first], x[..., second]
+    y = np.empty((*np.broadcast_shapes(places.shape, x.shape[:-1]), d_k), x.dtype)
+    y[..., first] = a * cos - b * sin
+    y[..., second] = a * sin + b * cos
+    return y.astype(given, copy=False)
+
+
+def pad(x: ArrayLike, width: int) -> Array:
+    """x with zeros after its coordinates, up to ``width`` of them: (…, d_k) -> (…, width).
+
+    Raises ValueError unless width >= d_k.
+
+    >>> pad([[1.0, 2.0]], 4)
+    array([[1., 2., 0., 0.]])
+    """
+    x = np.asarray(x)
+    d_k = x.shape[-1]
+    _require(width >= d_k, f"pad(width={width}): vectors have {d_k} coordinates already; the width "
+                           "must be at least that")
+    y: Array = np.zeros((*x.shape[:-1], width), _float_type(x))
+    y[..., :d_k] = x
+    return y
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def _float_type(x: NDArray[Any]) -> np.dtype[Any]:
+    return x.dtype if np.issubdtype(x.dtype, np.floating) else np.dtype(np.float64)
+
+
+def _opened(x: ArrayLike) -> tuple[Array, DTypeLike]:
+    """x in the type to compute in, and the type to answer in."""
+    x = np.asarray(x)
+    given = _float_type(x)
+    return x.astype(np.float32 if given == np.float16 else given, copy=False), given
+
+
+def _tamed(x: Array, epsilon: float) -> tuple[Array, Array]:
+    """A copy of x, and √epsilon, times the power of two that brings the largest into [1/2, 1).
+
+    A power of two rounds nothing, and what is left can be summed and squared.
+    """
+    _require(0 <= epsilon < math.inf, f"epsilon is {epsilon}: it must be at least 0, and finite")
+    root = x.dtype.type(math.sqrt(epsilon))
+    _, exponent = np.frexp(np.maximum(np.max(np.abs(x), axis=-1, keepdims=True), root))
+    largest = -int(np.finfo(x.dtype).minexp)  # 2^largest is finite
+    scale = np.ldexp(x.dtype.type(1), np.minimum(-exponent, largest))
+    return x * scale, root * scale
+
+
+def _divide_by_root(y: Array, square: Array) -> None:
+    root = np.sqrt(square)
+    y /= np.where(root == 0, y.dtype.type(1), root)
+
+
+def _pairs(d_k: int, pairing: str) -> tuple[slice, slice]:
+    if pairing == "halves":
+        return slice(None, d_k // 2), slice(d_k // 2, None)
+    return slice(0, None, 2), slice(1, None, 2)
