@@ -57,16 +57,17 @@ def source(claim: Claim) -> Path:
     return Path(inspect.unwrap(claim.body).__code__.co_filename).resolve()
 
 
-_loaded: dict[int, Claim] = {}
+_loaded: dict[int, tuple[Claim, Path]] = {}
 
 
-def is_loaded(claim: Claim) -> bool:
-    """Whether any process can get this very claim by loading its file.
+def loaded_from(claim: Claim) -> Path | None:
+    """The file by whose loading any process can get this very claim.
 
-    False for one that was changed, typed at a prompt, or made by the script that is running, which
+    None for one that was changed, typed at a prompt, or made by the script that is running, which
     loading would run again.
     """
-    return _loaded.get(id(claim)) is claim
+    held, file = _loaded.get(id(claim), (None, None))
+    return file if held is claim else None
 
 
 def load(file: Path) -> Found:
@@ -86,7 +87,7 @@ def _load(file: Path, changed: int) -> Found:
               if isinstance(claim, Claim) and _belongs(claim, file)}
     if not (claims or broken):
         broken.append((1, "holds no claims; decorate a function with @claim(…)"))
-    _loaded.update({id(claim): claim for claim in claims.values()})
+    _loaded.update({id(claim): (claim, file) for claim in claims.values()})
     faults = tuple(f"{file.name}:{line}: {message}" for line, message in broken)
     return Found(tuple(claims.values()), faults)
 
@@ -122,13 +123,18 @@ def _module(file: Path) -> ModuleType:
     assert spec is not None  # always so for a .py file
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    before = set(sys.modules)
     sys.modules[name] = module
     sys.path.insert(0, str(file.parent))
     try:
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(file.parent))
-        del sys.modules[name]
+        # Modules beside the file are forgotten, too: another folder's may have the same names.
+        for new in set(sys.modules) - before:
+            home = getattr(sys.modules[new], "__file__", None)
+            if new == name or (home and Path(home).is_relative_to(file.parent)):
+                del sys.modules[new]
     return module
 
 

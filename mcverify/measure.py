@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mcverify.attention import refuse_all_pairs
 from mcverify.declare import Case, Claim
-from mcverify.discover import is_loaded, load, source
+from mcverify.discover import load, loaded_from
 from mcverify.rules import call, parameters
 from mcverify.workers import at_step
 from mcverify.world import World, generator, world_of
@@ -26,7 +26,7 @@ Reference = tuple[Path | Claim, str, int]
 def refer(case: Case) -> Reference:
     """The case in a form that any process can resolve."""
     claim, index = case.claim, _all(case.claim).index(case)
-    return (source(claim) if is_loaded(claim) else claim, claim.name, index)
+    return (loaded_from(claim) or claim, claim.name, index)
 
 
 def resolve(reference: Reference) -> Case:

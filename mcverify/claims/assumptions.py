@@ -99,7 +99,7 @@ def harmless_assumptions(q, k, pairs):
 
 
 @claim(variance, equals=lambda law, d_k, tokens: theory.memory_block_variance(law.rho, tokens, d_k),
-       within=relative(0.06), over=grid(law=laws.memory(NORMAL, 0.9), d_k=[8, 64], tokens=16),
+       within=relative(0.06), over=grid(law=laws.memory(NORMAL, 0.9), d_k=[4, 16], tokens=16),
        decides="A5")
 def mean_score_of_a_sequence(q, k):
     """In a sequence with memory the mean score of a block varies as if it had fewer tokens: d_k v², v the variance of a mean of tokens."""
@@ -107,7 +107,7 @@ def mean_score_of_a_sequence(q, k):
 
 
 @claim(variance, equals=lambda d_k, tokens: theory.memory_block_variance(0.0, tokens, d_k),
-       within=relative(0.06), over=grid(law=laws.memory(NORMAL, 0.9), d_k=[8, 64], tokens=16),
+       within=relative(0.06), over=grid(law=laws.memory(NORMAL, 0.9), d_k=[4, 16], tokens=16),
        decides="A5", expect=Verdict.REFUTED)
 def mean_score_of_independent_tokens(q, k):
     """The mean score of a block varies as d_k/tokens², whether or not its tokens depend on each other."""
@@ -115,7 +115,7 @@ def mean_score_of_independent_tokens(q, k):
 
 
 @claim(variance, equals=lambda law, d_k, tokens: theory.topic_block_variance(law.strength, 3.0, tokens, d_k),
-       within=relative(0.06), over=grid(law=laws.topic(NORMAL, 0.5), d_k=[8, 64], tokens=8),
+       within=relative(0.06), over=grid(law=laws.topic(NORMAL, 0.5), d_k=[4, 16], tokens=8),
        decides="A5")
 def mean_score_with_a_topic(q, k):
     """A topic that all tokens of a block share does not average out: the block's mean score keeps a variance of s²(κ − 1)d_k."""

@@ -137,14 +137,14 @@ def from_output(k, rng, d):
     return output @ np.swapaxes(values, -1, -2)
 
 
-@claim(slope(std), equals=0, within=absolute(0.02), over=grid(law=NORMAL, d_k=256, keys=32), decides="B23")
+@claim(slope(std), equals=0, within=absolute(0.03), over=grid(law=NORMAL, d_k=256, tokens=32), decides="B23")
 def gradient_size_does_not_change_with_width(q, k, rng):
     """Divided by √d_k and for a fixed ∂L/∂p, the RMS norm of ∂L/∂q does not change with d_k, from 64 to 256."""
     upstream = draw_upstream(k, rng)
     return at_widths(q, k, {64: upstream, 256: upstream})
 
 
-@claim(slope(std), equals=0.5, within=absolute(0.1), over=grid(law=NORMAL, d_k=256, keys=32), decides="B23",
+@claim(slope(std), equals=0.5, within=absolute(0.1), over=grid(law=NORMAL, d_k=256, tokens=32), decides="B23",
        expect=Verdict.REFUTED)
 def gradient_size_grows_as_the_root_of_the_width(q, k, rng):
     """For a fixed ∂L/∂p the norm of ∂L/∂q grows as √d_k, so that the learning rate must fall as 1/√d_k."""
@@ -152,7 +152,7 @@ def gradient_size_grows_as_the_root_of_the_width(q, k, rng):
     return at_widths(q, k, {64: upstream, 256: upstream})
 
 
-@claim(slope(std), equals=0.5, within=absolute(0.05), over=grid(law=NORMAL, d_k=256, keys=32), decides="B23")
+@claim(slope(std), equals=0.5, within=absolute(0.05), over=grid(law=NORMAL, d_k=256, tokens=32), decides="B23")
 def gradient_from_the_output_grows(q, k, rng):
     """For a ∂L/∂o of fixed coordinate variance and values as wide as keys, the RMS norm of ∂L/∂q does grow as √d_k."""
     return at_widths(q, k, {d: from_output(k, rng, d) for d in (64, 256)})

@@ -94,7 +94,7 @@ def score_is_normal_where_its_variance_is_right(q, k):
 @claim(
     kurtosis,
     at_least=0.25,
-    over=grid(law=laws.common_scale(laws.normal, 30), d_k=[64, 128]),
+    over=grid(law=laws.common_scale(laws.normal, 30), d_k=[32, 64]),
     decides="B3",
     controls=near.under(laws.normal),
 )
