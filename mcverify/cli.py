@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mcverify import __version__, report
+from mcverify.diagnose import diagnose, read_arrays, table
 from mcverify.ledger import ledger
 from mcverify.prediction import ClaimError
 from mcverify.replay import replay
@@ -43,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mcverify {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    what = "a claim's name, a statement's id such as A7, or a Python file with claims"
+    what = "a claim's name, a statement's id such as A7, a Python file or package with claims"
 
     runs = commands.add_parser("run", help="judge claims and write results")
     runs.add_argument("selection", nargs="*", metavar="NAME", help=f"{what}; default: all claims")
@@ -86,6 +87,17 @@ def _parser() -> argparse.ArgumentParser:
     replays.add_argument("--jobs", type=_whole(1), default=None, metavar="N",
                          help="processes (default: one a core)")
     replays.set_defaults(command=_replay)
+
+    diagnoses = commands.add_parser(
+        "diagnose", help="hold your own queries and keys against every assumption")
+    diagnoses.add_argument("arrays", nargs="+", metavar="FILE",
+                           help="q.npy and k.npy (and groups.npy), or one .npz")
+    diagnoses.add_argument("--names", nargs="+", metavar="NAME",
+                           help="of the arrays in the .npz: queries, keys and, if any, groups")
+    diagnoses.add_argument("--error-rate", type=_rate, default=1e-3, metavar="R",
+                           help="of the whole table: how often at most any verdict may be false "
+                                "(default: 0.001)")
+    diagnoses.set_defaults(command=_diagnose)
 
     plots = commands.add_parser("plot", help="draw the last results (needs mcverify[plot])")
     plots.add_argument("selection", nargs="*", metavar="NAME",
@@ -137,7 +149,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    claims, faults = select(options.selection)
+    claims, faults = select(options.selection, everywhere=True)
     report.claims_table(claims)
     return _tell(faults)
 
@@ -151,12 +163,13 @@ def _show(options: argparse.Namespace) -> int:
 
 def _ledger(options: argparse.Namespace) -> int:
     claims, _ = select(())
-    table = ledger(claims)
-    unknown = [word for word in options.selection if word not in set(table["id"])]
+    statements = ledger(claims)
+    unknown = [word for word in options.selection if word not in set(statements["id"])]
     if unknown:
         raise UsageError(f"{unknown[0]}: no statement has this id; they are A1 to A23, B1 to B37 "
                          "and C1 to C7")
-    chosen = table[table["id"].isin(options.selection)] if options.selection else table
+    chosen = (statements[statements["id"].isin(options.selection)] if options.selection
+              else statements)
     report.ledger_table(chosen, Results(options.out))
     return AS_DECLARED
 
@@ -171,6 +184,16 @@ def _replay(options: argparse.Namespace) -> int:
         print(each)
     _tell(faults)
     return CONTRADICTED if any(each.differences for each in found) else AS_DECLARED
+
+
+def _diagnose(options: argparse.Namespace) -> int:
+    try:
+        q, k, groups = read_arrays(options.arrays, options.names)
+        frame = diagnose(q, k, groups, options.error_rate)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    print(table(frame))
+    return AS_DECLARED
 
 
 def _plot(options: argparse.Namespace) -> int:

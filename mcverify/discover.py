@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +16,7 @@ from mcverify.declare import Claim, collect_faults
 from mcverify.prediction import ClaimError
 
 BUILT_IN = Path(__file__).parent / "claims"
+ENTRY_POINTS = "mcverify.claims"  # by which an installed package offers claims
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,32 @@ class Found:
 
     claims: tuple[Claim, ...]
     faults: tuple[str, ...]
+
+
+@lru_cache
+def packages() -> dict[str, tuple[str, Path]]:
+    """By the name of its origin, the importable module and the file or folder of claims.
+
+    Those are mcverify's own, and those that installed packages offer by an entry point in the group
+    ``mcverify.claims``. One that cannot be found is left out.
+    """
+    found = {"mcverify": ("mcverify.claims", BUILT_IN.resolve())}
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            spec = importlib.util.find_spec(point.value)
+        except ImportError:
+            continue
+        if spec and spec.origin:
+            file = Path(spec.origin).resolve()
+            found[point.name] = (point.value, file.parent if file.stem == "__init__" else file)
+    return found
+
+
+def origin(claim: Claim) -> str:
+    """The package that offers a claim, or the file that it stands in."""
+    file = source(claim)
+    return next((name for name, (_, home) in packages().items() if home in (file, file.parent)),
+                str(file))
 
 
 def discover(*paths: str | Path) -> list[Claim]:
@@ -114,8 +142,10 @@ def _files(paths: Iterable[str | Path]) -> list[Path]:
 
 
 def _module(file: Path) -> ModuleType:
-    if file.parent == BUILT_IN.resolve():
-        return importlib.import_module(f"mcverify.claims.{file.stem}")
+    for module_name, home in packages().values():
+        if home in (file, file.parent):
+            return importlib.import_module(
+                module_name if home == file else f"{module_name}.{file.stem}")
     # Named after the whole path, so that two files of one name live side by side, and taken out of
     # sys.modules afterwards, so that nothing is ever pickled as belonging to an importable module.
     name = f"claims_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
@@ -132,8 +162,8 @@ def _module(file: Path) -> ModuleType:
         sys.path.remove(str(file.parent))
         # Modules beside the file are forgotten, too: another folder's may have the same names.
         for new in set(sys.modules) - before:
-            home = getattr(sys.modules[new], "__file__", None)
-            if new == name or (home and Path(home).is_relative_to(file.parent)):
+            place = getattr(sys.modules[new], "__file__", None)
+            if new == name or (place and Path(place).is_relative_to(file.parent)):
                 del sys.modules[new]
     return module
 

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from mcverify.declare import Claim
-from mcverify.discover import source
+from mcverify.discover import origin, source
 from mcverify.finding import Finding, contradictions, run_command
 from mcverify.results import Results
-from mcverify.verdict import SUITE_ERROR_RATE, Verdict, overall
+from mcverify.verdict import Verdict, budget, overall
 
 COLOURS = {"REFUTED": "yellow", "INCONCLUSIVE": "cyan"}
 
@@ -65,23 +65,12 @@ def _sums(found: list[Finding], wrong: list[Finding]) -> list[str]:
                      "with controls="] if bare else [])
 
 
-def budget(cases: int, error_rate: float) -> str:
-    """What a run spends of the suite's error budget.
-
-    >>> budget(100, 1e-10)
-    'error budget: 100 cases at 1e-10 spend 1e-08 of 1e-06, 9.9e-07 is left'
-    """
-    spent = cases * error_rate
-    return (f"error budget: {cases} cases at {error_rate:g} spend {spent:.3g} of "
-            f"{SUITE_ERROR_RATE:g}, {SUITE_ERROR_RATE - spent:.3g} is left")
-
-
 def claims_table(claims: Iterable[Claim]) -> None:
-    """Print a row a claim: what it decides, what it is declared to be, its sentence."""
-    table = _table("claim", "decides", "expected", "cases", "sentence")
+    """Print a row a claim: its origin, what it decides, what it is declared to be, its sentence."""
+    table = _table("claim", "origin", "decides", "expected", "cases", "sentence")
     for claim in claims:
-        table.add_row(claim.name, claim.decides, str(claim.expect), str(len(claim.cases())),
-                      claim.sentence)
+        table.add_row(claim.name, origin(claim), claim.decides, str(claim.expect),
+                      str(len(claim.cases())), claim.sentence)
     _console().print(table)
 
 

@@ -5,19 +5,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcverify.declare import Claim, statement_ids
-from mcverify.discover import survey
+from mcverify.discover import packages, survey
 
 
 class UsageError(Exception):
     """A command line that cannot be carried out; the message says value, rule and repair."""
 
 
-def select(selection: Sequence[str]) -> tuple[list[Claim], tuple[str, ...]]:
-    """The claims that the words name, each once, and the faults of the files among the words."""
-    files = [word for word in selection if word.endswith(".py") or Path(word).is_dir()]
-    words = [word for word in selection if word not in files]
+def select(
+    selection: Sequence[str], everywhere: bool = False
+) -> tuple[list[Claim], tuple[str, ...]]:
+    """The claims that the words name, each once, and the faults of the files among the words.
+
+    No word means all of mcverify's own claims, or with ``everywhere`` those that installed packages
+    offer as well.
+    """
+    offered = {name: str(home) for name, (_, home) in packages().items()}
+    files = [offered.get(word, word) for word in selection
+             if word in offered or word.endswith(".py") or Path(word).is_dir()]
+    words = [word for word in selection if word not in files and word not in offered]
     mine = survey(*files) if files else None
-    own = survey() if words or not files else None
+    own = survey(*(offered.values() if words or everywhere else [])) if words or not files else None
     known = [claim for found in (mine, own) if found for claim in found.claims]
     chosen = [] if words else known
     if words and mine:

@@ -66,3 +66,14 @@ def check_budget(cases: int, error_rate: float = CASE_ERROR_RATE) -> None:
         raise ValueError(f"{cases} cases at an error rate of {error_rate:g} each cost "
                          f"{cases * error_rate:.3g}, more than the suite's {SUITE_ERROR_RATE:g}; "
                          "run fewer claims or smaller grids")
+
+
+def budget(cases: int, error_rate: float) -> str:
+    """What a run spends of the suite's error budget.
+
+    >>> budget(100, 1e-10)
+    'error budget: 100 cases at 1e-10 spend 1e-08 of 1e-06, 9.9e-07 is left'
+    """
+    spent = cases * error_rate
+    return (f"error budget: {cases} cases at {error_rate:g} spend {spent:.3g} of "
+            f"{SUITE_ERROR_RATE:g}, {SUITE_ERROR_RATE - spent:.3g} is left")

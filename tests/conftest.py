@@ -24,7 +24,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "home")
 def findings(request):
     """By the case's name, the findings of all cases whose tests were selected, judged together."""
     cases = [item.callspec.params["case"] for item in request.session.items
-             if item.name.startswith("test_claim[")]
+             if item.name.startswith(("test_claim[", "test_control["))]
     check_budget(len(cases))
     return {str(finding.case): finding for finding in run(cases)}
 

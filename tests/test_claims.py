@@ -4,13 +4,14 @@ import pandas as pd
 import pytest
 from conftest import RESULTS, committed_rows
 
-from mcverify import discover
+from mcverify import Verdict, discover
 from mcverify.atlas import atlas
 from mcverify.results import case_row
 from mcverify.rules import ATLAS
 
 CLAIMS = discover()
 CASES = [case for claim in CLAIMS for case in claim.cases()]
+CONTROLS = [case for claim in CLAIMS for case in claim.control_cases()]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -22,6 +23,25 @@ def test_claim(case, findings):
     if committed is None or not same(row, committed):
         pytest.fail(f"results/claims/{case.claim.name}.csv is stale: it says {committed}, and the "
                     f"draws say {row}; make it anew with `mcverify run`", pytrace=False)
+
+
+@pytest.mark.parametrize("case", CONTROLS, ids=str)
+def test_control(case, findings):
+    """Near misses are refuted: no claim is there that cannot fail."""
+    finding = findings[str(case)]
+    if not finding.as_declared:
+        pytest.fail(str(finding), pytrace=False)
+
+
+def test_every_claim_that_is_confirmed_has_a_control():
+    confirmed = [claim for claim in CLAIMS if claim.expect is Verdict.CONFIRMED]
+    assert [claim.name for claim in confirmed if not claim.control_cases()] == []
+
+
+def test_committed_controls_are_those_of_the_claims_and_all_refuted():
+    table = pd.read_csv(RESULTS / "controls.csv", keep_default_na=False)
+    assert sorted(table["case"]) == sorted(map(str, CONTROLS))
+    assert set(table["verdict"]) == {"REFUTED"}
 
 
 def same(row, committed):

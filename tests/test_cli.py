@@ -205,7 +205,7 @@ def test_list_and_show(mine, capsys):
     assert "dot_variance " in capsys.readouterr().out
     assert main(["list", mine(TRUE)]) == 0
     out = capsys.readouterr().out
-    assert "true_claim  A5       CONFIRMED      4" in out
+    assert "A5       CONFIRMED      4" in out
     assert main(["show", "mine.py"]) == 0
     out = capsys.readouterr().out
     for word in ("mine.py:6", "variance", "within 5 %", "normal, laplace", "2, 16",

@@ -8,11 +8,14 @@ import pytest
 import mcverify
 
 PACKAGE = Path(mcverify.__file__).parent
-ORDER = ["vectors", "laws", "attention", "interval", "statistic", "theory", "verdict", "prediction", "diagnose", "grid",
-         "rules", "declare", "discover", "world", "workers", "measure", "finding", "run", "results", "select",
-         "journal", "replay", "report", "ledger", "atlas", "suite", "plot", "cli"]
-SIMULATORS = ["vectors", "laws", "attention", "interval", "statistic", "verdict", "prediction", "grid",
-              "rules", "declare", "discover", "world", "workers", "measure", "finding", "run", "results"]
+ORDER = ["vectors", "laws", "attention", "interval", "statistic", "theory", "verdict", "prediction",
+         "diagnose", "grid", "near", "rules", "declare", "discover", "world", "workers", "measure",
+         "finding", "run", "results", "select", "journal", "replay", "report", "ledger", "atlas",
+         "suite", "conformance", "scaffold", "selfcheck", "strategies", "plot", "cli",
+         "pytest_plugin"]
+SIMULATORS = ["vectors", "laws", "attention", "interval", "statistic", "verdict", "prediction",
+              "grid", "near", "rules", "declare", "discover", "world", "workers", "measure",
+              "finding", "run", "results"]
 
 
 def files_of(layer):

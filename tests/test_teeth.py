@@ -1,6 +1,4 @@
-"""The suite can fail: predictions off by three margins are refuted, true ones under no seed."""
-
-import dataclasses
+"""True claims are refuted under no seed, and wrong ones under any law, width, scale and seed."""
 
 import pytest
 from conftest import committed_rows
@@ -9,25 +7,11 @@ from hypothesis import strategies as st
 
 from mcverify import Verdict, absolute, check, claim, discover, grid, laws, relative, theory
 from mcverify.attention import matched_scores, scores
-from mcverify.grid import Grid
-from mcverify.prediction import Printed
 from mcverify.run import run
 from mcverify.statistic import mean, std, variance
 from mcverify.world import world_of
 
 CLAIMS = discover()
-VALUES = [c for c in CLAIMS if c.equals is not None and c.expect is Verdict.CONFIRMED]
-
-
-def off(case, margins):
-    """The case with its prediction moved by so many margins."""
-    predicted, claim = case.predicted, case.claim
-    if isinstance(predicted, Printed):
-        moved, within = predicted.value + margins * predicted.margin, absolute(predicted.margin)
-    else:
-        moved, within = predicted + margins * claim.within.of(predicted), claim.within
-    changed = dataclasses.replace(claim, equals=moved, within=within, over=Grid((case.settings,)))
-    return changed.cases()[0]
 
 
 def cost(case):
@@ -40,19 +24,6 @@ def cost(case):
 
 def cheapest(claim, count):
     return sorted(claim.cases(), key=cost)[:count]
-
-
-def test_every_claim_that_predicts_a_value_is_refuted_when_the_value_is_off_by_three_margins():
-    # Of each claim the two cheapest cases (the rule is the same for all), one with a prediction
-    # that is too small and one with one too large; a single case gets both.
-    cases = [off(case, margins) for claim in VALUES
-             for index, case in enumerate(cheapest(claim, 2))
-             for margins in ([3, -3] if len(claim.cases()) == 1 else [3 if index % 2 else -3])]
-    assert len(cases) > 100
-    assert {case.claim.name for case in cases} == {claim.name for claim in VALUES}
-    survived = [str(finding) for finding in run(cases, seed=1)
-                if finding.verdict is not Verdict.REFUTED]
-    assert not survived, "\n".join(survived)
 
 
 @pytest.mark.parametrize("seed", range(2, 10))

@@ -3,7 +3,6 @@
 from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import matched_scores, other_scores, scores
 from mcverify.diagnose import score_variance
-from mcverify.grid import Grid
 from mcverify.laws import initialisation as init
 from mcverify.statistic import mean, slope, variance
 
@@ -12,7 +11,7 @@ NORMAL = laws.normal
 MATCHED, OTHER = "a token with itself", "different tokens"
 
 
-def case(assumption: str, law, truth=theory.dot_variance, pairs: str = OTHER, **settings) -> Grid:
+def case(assumption, law, truth=theory.dot_variance, pairs=OTHER, **settings):
     """The point at which an assumption fails, with the textbook's value and the true one."""
     d_k = settings.pop("d_k", WIDTH)
     value = truth(law, d_k) if callable(truth) else truth
@@ -20,11 +19,11 @@ def case(assumption: str, law, truth=theory.dot_variance, pairs: str = OTHER, **
                 truth=float(value), **settings)
 
 
-def total(*grids: Grid) -> Grid:
+def total(*grids):
     return sum(grids[1:], grids[0])
 
 
-def of_heads(head: str) -> Grid:
+def of_heads(head):
     law = laws.minilm(head)
     return case("trained", law, score_variance(law.q, law.k, law.groups), d_k=32, tokens=13)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcverify.verdict import SUITE_ERROR_RATE, Verdict
+from mcverify.verdict import Verdict, budget
 
 if TYPE_CHECKING:
     from mcverify.declare import Claim
@@ -104,8 +104,9 @@ class Record:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """What was found, and what it took of the error budget."""
         if self.entries:
+            spent = budget(len(self.entries), self.made_with["error_rate"])
             terminalreporter.section("mcverify")
-            for line in filter(None, [self._counts(), self._budget(), self.tables]):
+            for line in filter(None, [self._counts(), spent, self.tables]):
                 terminalreporter.write_line(line)
 
     def _counts(self) -> str:
@@ -118,8 +119,3 @@ class Record:
         refuted = sum(entry["as_declared"] for entry in controls)
         return (f"cases {len(cases)}{counts and f' ({counts})'}, not as declared {wrong}; controls "
                 f"{len(controls)}, refuted {refuted}; seed {self.made_with['seed']}")
-
-    def _budget(self) -> str:
-        cases, rate = len(self.entries), self.made_with["error_rate"]
-        return (f"error budget: {cases} cases at {rate:g} spend {cases * rate:.3g} of "
-                f"{SUITE_ERROR_RATE:g}, {SUITE_ERROR_RATE - cases * rate:.3g} is left")
