@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mcverify.discover import discover
     from mcverify.grid import grid
     from mcverify.prediction import absolute, printed, relative
-    from mcverify.run import check
+    from mcverify.quick import check
+    from mcverify.tables import load
     from mcverify.verdict import Verdict
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "discover",
     "grid",
     "laws",
+    "load",
     "printed",
     "relative",
     "theory",
@@ -43,10 +45,11 @@ _HOMES = {
     "Claim": "declare",
     "Verdict": "verdict",
     "absolute": "prediction",
-    "check": "run",
+    "check": "quick",
     "claim": "declare",
     "discover": "discover",
     "grid": "grid",
+    "load": "tables",
     "printed": "prediction",
     "relative": "prediction",
 }

@@ -1,5 +1,6 @@
 """From a judged case to the report a person reads."""
 
+import html
 import math
 import shlex
 from dataclasses import dataclass
@@ -68,6 +69,13 @@ class Finding:
             f"error rate of {self.error_rate:g}, {self.blocks} blocks{why}",
             f"  rerun     {run_command(self.case.claim)} --seed {self.seed}",
         ])
+
+    def _repr_html_(self) -> str:
+        first, _, rest = html.escape(str(self)).partition("\n")
+        return (f'<pre><b style="color:{COLOURS[self.verdict]}">{first}</b>\n{rest}</pre>')
+
+
+COLOURS = {"CONFIRMED": "#2a7f3f", "REFUTED": "#b3541e", "INCONCLUSIVE": "#5b6770"}
 
 
 def contradictions(findings: list[Finding]) -> list[Finding]:

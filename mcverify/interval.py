@@ -1,5 +1,6 @@
 """From one value a block to an interval for their mean that misses the truth at a known rate."""
 
+import html
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -47,6 +48,13 @@ class Estimate:
     low: float
     high: float
     reason: str = ""
+
+    def __str__(self) -> str:
+        told = f"{self.value:.6g} ± {self.stderr:.2g}, in [{self.low:.6g}, {self.high:.6g}]"
+        return f"{told} ({self.reason})" if self.reason else told
+
+    def _repr_html_(self) -> str:
+        return f"<samp>{html.escape(str(self))}</samp>"
 
 
 def no_interval(value: float, stderr: float, reason: str) -> Estimate:

@@ -24,17 +24,6 @@ MAX_TABLE = 2**23  # numbers a case may keep (64 MiB); only quantiles keep many
 UNKNOWN = Estimate(math.nan, math.nan, -math.inf, math.inf)
 
 
-def check(case: Case, seed: int = 0, error_rate: float = CASE_ERROR_RATE) -> Finding:
-    """Judge one case in this process; the finding is the same as among all others.
-
-    >>> from mcverify.discover import discover
-    >>> claims = {claim.name: claim for claim in discover()}
-    >>> check(claims["hand_dot_product"].cases()[0]).verdict
-    <Verdict.CONFIRMED: 'CONFIRMED'>
-    """
-    return next(run([case], seed, error_rate, jobs=1))
-
-
 def run(
     cases: Iterable[Case], seed: int = 0, error_rate: float = CASE_ERROR_RATE,
     jobs: int | None = None, start_method: str = "loky",
