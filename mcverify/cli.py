@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
 
     plots = commands.add_parser("plot", help="draw the last results (needs mcverify[plot])")
     plots.add_argument("selection", nargs="*", metavar="NAME",
-                       help=f"{what}; default: how softmax saturates, over d_k and keys")
+                       help=f"{what}; default: all verdicts on a page, and how softmax saturates")
     plots.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
                        help="the folder with the last results (default: results)")
     plots.add_argument("--to", type=Path, default=Path("pictures"), metavar="DIR",
@@ -206,7 +206,8 @@ def _plot(options: argparse.Namespace) -> int:
     claims, faults = select(words) if words else ([], ())
     names += [claim.name for claim in claims if claim.name not in names]
     files = (plot.draw_claims(names, results, options.to) if options.selection
-             else plot.draw_saturation(results, options.to))
+             else (*plot.draw_overview(results, options.to),
+                   *plot.draw_saturation(results, options.to)))
     for file in files:
         print(f"wrote {file}")
     return _tell(faults)

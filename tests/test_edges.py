@@ -107,7 +107,8 @@ def test_neighbouring_seeds_and_chunks_share_no_numbers():
 
 def test_worlds_that_differ_in_anything_share_no_numbers():
     worlds = [World(laws.normal, 2, 3), World(laws.normal, 3, 3), World(laws.normal, 2, 4),
-              World(laws.shifted(laws.normal, 0.0), 2, 3), World(laws.layer_norm(laws.normal), 2, 3)]
+              World(laws.shifted(laws.normal, 0.0), 2, 3),
+              World(laws.layer_norm(laws.normal), 2, 3)]
     drawn = [frozenset(world.draw(0, 0, 8)[0].ravel()) for world in worlds]
     assert all(not a & b for i, a in enumerate(drawn) for b in drawn[:i])
 
