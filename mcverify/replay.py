@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcverify.declare import Case, Claim
 from mcverify.finding import Finding
-from mcverify.results import Results, case_row, settings_row
+from mcverify.results import case_row, read_rows, settings_row
 from mcverify.run import run
 
 
@@ -49,7 +49,7 @@ def replay(
     if claim is None:
         raise ValueError(f"{file}: no known claim is named {file.stem}; name the Python file that "
                          "it stands in as well")
-    rows = Results(file.parent.parent).read(file.stem)
+    rows = read_rows(file)
     wanted = [int(match[2])] if match[2] else range(1, len(rows) + 1)
     for number in wanted:
         if not 1 <= number <= len(rows):

@@ -76,6 +76,13 @@ def control_row(finding: Finding) -> dict[str, str]:
     return row | {name: shown(getattr(finding, name)) for name in CONTROL_COLUMNS[2:]}
 
 
+def read_rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a table as they were written."""
+    frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+    rows: list[dict[str, str]] = frame.to_dict("records")
+    return rows
+
+
 class BusyError(ValueError):
     """The results folder belongs to another run at the moment."""
 
@@ -159,11 +166,7 @@ class Results:
         """The rows of a table or, by a claim's name, of its file; none if it is not there."""
         folder = self.folder if table in RESERVED and table != ATLAS else self.claims
         file = folder / f"{table}.csv"
-        if not file.exists():
-            return []
-        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-        rows: list[dict[str, str]] = frame.to_dict("records")
-        return rows
+        return read_rows(file) if file.exists() else []
 
     def made_with(self) -> dict[str, Any]:
         """The seed and the error rate that the folder keeps to; nothing for a new folder.

@@ -5,6 +5,7 @@ import pytest
 from conftest import RESULTS
 
 from mcverify import Verdict, discover
+from mcverify.cli import main
 from mcverify.declare import statement_ids
 from mcverify.ledger import JUDGEMENTS, OPEN, ledger, statements
 
@@ -42,3 +43,26 @@ def test_judgements_have_the_claims_they_need(name):
 def test_the_committed_ledger_is_current():
     committed = pd.read_csv(RESULTS / "ledger.csv", dtype=str, keep_default_na=False)
     pd.testing.assert_frame_equal(committed, ledger(CLAIMS))
+
+
+def test_the_command_prints_statements_and_who_decides_them(capsys):
+    assert main(["ledger", "A7", "B36", "--out", str(RESULTS)]) == 0
+    out = capsys.readouterr().out
+    assert "A7  holds" in out
+    assert "factor_variance (CONFIRMED)" in out
+    assert "other_power_scales (REFUTED)" in out
+    assert "B36 not testable here" in out
+    assert "1 holds, 1 not testable here; `mcverify run ID` judges" in " ".join(out.split("\n"))
+    assert main(["ledger", "--out", "nowhere"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n{name:<4}" in f"\n{out}" for name in TABLE.index)
+    assert OPEN not in {line.split()[-1] for line in out.splitlines() if line[:1] in "ABC" and line}
+
+
+def test_an_unknown_statement_is_told(capsys):
+    assert main(["ledger", "A99"]) == 2
+    assert "A99: no statement has this id" in capsys.readouterr().err
+
+
+def test_no_statement_is_left_open():
+    assert set(TABLE["judgement"]) <= set(JUDGEMENTS)
