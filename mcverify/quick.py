@@ -36,7 +36,7 @@ def check(
 
     A function is a claim's body, with its statistic and the settings of its grid. With a prediction
     as ``@claim`` takes it (``equals``, ``within`` and so on) it gets a Finding, or the list of them
-    if the grid has several points; without one, Estimates at the first look that allows an interval.
+    if the grid has several points; without one, Estimates at the first look that allows one.
     The findings are the same as among all others. Raises ClaimError for a claim that breaks a rule.
 
     >>> from mcverify import discover, laws

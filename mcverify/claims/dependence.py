@@ -257,10 +257,10 @@ def common_scale_variance(q, k):
     variance,
     equals=lambda d_k: d_k,
     within=relative(0.02),
-    over=grid(law=[laws.student_t(3), laws.student_t(5)], d_k=D_K),
+    over=grid(law=[laws.student_t(df) for df in (2.5, 3, 4, 5, 6)], d_k=[8, 64]),
     decides="A5",
     expect=Verdict.INCONCLUSIVE,
 )
 def heavy_tailed_variance(q, k):
-    """Var(q·k) = d_k for Student t of 3 and 5 degrees of freedom: true, but the interval of a variance needs a sixth moment."""
+    """Var(q·k) = d_k for Student t of 2.5 to 6 degrees of freedom: true, but the interval of a variance needs a sixth moment."""
     return scores(q, k)
