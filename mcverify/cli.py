@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mcverify import __version__, report
+from mcverify import __version__, report, scaffold
 from mcverify.diagnose import diagnose, read_arrays, table
 from mcverify.ledger import ledger
 from mcverify.prediction import ClaimError
@@ -98,6 +98,18 @@ def _parser() -> argparse.ArgumentParser:
                            help="of the whole table: how often at most any verdict may be false "
                                 "(default: 0.001)")
     diagnoses.set_defaults(command=_diagnose)
+
+    checks = commands.add_parser(
+        "check-claim", help="tell what is wrong with a claim or a law before anything long runs")
+    checks.add_argument("files", nargs="+", metavar="FILE", help="a Python file, or a folder of them")
+    checks.set_defaults(command=_check_claim)
+
+    news = commands.add_parser("new", help="write a file with a claim that runs as it is")
+    news.add_argument("name", metavar="NAME", help="of the claim and its file, e.g. my_claim")
+    news.add_argument("--law", action="store_true", help="a law, with a claim on it")
+    news.add_argument("--folder", type=Path, default=Path(), metavar="DIR",
+                      help="where to write it (default: here)")
+    news.set_defaults(command=_new)
 
     plots = commands.add_parser("plot", help="draw the last results (needs mcverify[plot])")
     plots.add_argument("selection", nargs="*", metavar="NAME",
@@ -193,6 +205,23 @@ def _diagnose(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(str(error)) from None
     print(table(frame))
+    return AS_DECLARED
+
+
+def _check_claim(options: argparse.Namespace) -> int:
+    from mcverify import conformance  # here, since only this command needs it
+
+    remarks = conformance.inspect(*options.files)
+    print(conformance.report(remarks))
+    return AS_DECLARED if conformance.ok(remarks) else BAD_USAGE
+
+
+def _new(options: argparse.Namespace) -> int:
+    try:
+        file = scaffold.new(options.name, options.folder, options.law)
+    except (ValueError, OSError) as error:
+        raise UsageError(str(error)) from None
+    print(scaffold.advice(file, options.law))
     return AS_DECLARED
 
 

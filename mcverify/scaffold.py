@@ -73,7 +73,7 @@ class {law}:
     equals=theory.dot_variance,  # follows from the declared moments
     within=relative(0.05),
     over=grid(law=[{law}(0.0), {law}(0.3)], d_k=[8, 32]),
-    controls=grid(law={law}(0.4)),  # near misses, which must be REFUTED
+    controls=grid(law={law}(0.15)),  # near misses, which must be REFUTED
 )
 def {name}(q, k):
     """Var(q·k) is the trace of the product of the covariances of q and k."""

@@ -60,18 +60,18 @@ def naive_softmax_overflows(q, k, dtype, keys):
     over=grid(law=[laws.normal, laws.scaled(laws.normal, 30.0, 1.0)], d_k=512, tokens=16,
               dtype=["float16", "float32"]),
     decides="B10",
-    controls=near.louder(1000.0),
+    controls=near.louder(1e4),
 )
 def softmax_stays_finite(q, k, dtype):
     """With the maximum subtracted, unscaled rows at d_k = 512 do not become NaN, in float32 or float16."""
     return np.isfinite(softmax(few_scores(q, k, dtype))).all(axis=-1)
 
 
-@claim(mean.bounded, at_least=0.05, over=grid(law=laws.normal, d_k=512, keys=KEYS, dtype="float32"),
+@claim(proportion, at_least=0.05, over=grid(law=laws.normal, d_k=512, keys=KEYS, dtype="float32"),
        decides="B10", expect=Verdict.REFUTED)
 def unscaled_attention_becomes_nan(q, k, dtype, keys):
     """Unscaled at d_k = 512, a forward pass with a softmax that subtracts the maximum gives NaN for one row in twenty or more."""
-    return np.isnan(softmax(few_scores(q, k, dtype))).any(axis=-1).astype(float) + 1e-9 * q[:, :16, 0]
+    return np.isnan(softmax(few_scores(q, k, dtype))).any(axis=-1)
 
 
 @claim(exact, equals=lambda dtype: printed({"float16": "20", "float32": "1213", "float64": "77535"}[dtype]),
