@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
 
     checks = commands.add_parser(
         "check-claim", help="tell what is wrong with a claim or a law before anything long runs")
-    checks.add_argument("files", nargs="+", metavar="FILE", help="a Python file, or a folder of them")
+    checks.add_argument("files", nargs="+", metavar="FILE", help="a Python file, or a folder")
     checks.set_defaults(command=_check_claim)
 
     news = commands.add_parser("new", help="write a file with a claim that runs as it is")
