@@ -29,7 +29,7 @@ def assumptions():
              "|---|---|---|--:|--:|--:|"]
     for name in ("assumptions", "harmless_assumptions"):
         for row in read(f"claims/{name}.csv").itertuples():
-            error = f"{row.stderr:.1g}"
+            error = f"{float(f'{row.stderr:.1g}'):g}"
             lines.append(f"| {row.assumption} | {row.law}, d_k = {row.d_k} | {row.pairs} | "
                          f"{row.textbook:g} | {row.truth:.4g} | {row.estimate:.4g} ± {error} |")
     return "\n".join(lines) + "\n"
