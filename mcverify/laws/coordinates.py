@@ -81,16 +81,17 @@ STANDARD = (normal, rademacher, uniform, laplace)
 def student_t(df: float) -> Iid:
     """Student's t, scaled to variance 1 where it has a variance (df > 2), raw otherwise.
 
-    Absolute moments exist below order ``df``. Raises ValueError unless df > 0.
+    Absolute moments exist below order ``df``. Raises ValueError unless 0.05 ≤ df < inf.
 
     >>> str(student_t(5)), student_t(5).fourth_moment, student_t(5).finite_moments
     ('student_t-5', 9.0, 5.0)
     """
-    if not 0 < df < math.inf:
-        raise ValueError(f"student_t(df={df}): df must be positive and finite; use laws.normal")
+    if not 0.05 <= df < math.inf:
+        raise ValueError(f"student_t(df={df}): df must be at least 0.05, below which draws overflow, "
+                         "and finite; use laws.normal for the limit")
     scale = math.sqrt((df - 2) / df) if df > 2 else 1.0
     return Iid(
-        f"student_t-{df:g}",
+        f"student_t-{df:.12g}",
         lambda rng, shape: scale * rng.standard_t(df, shape),
         fourth_moment=3 + 6 / (df - 4) if df > 4 else math.inf,
         mean=0.0 if df > 1 else math.nan,
@@ -116,7 +117,7 @@ def sparse(share: float) -> Iid:
     def sample(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return np.where(rng.random(shape) < share, scale * rng.standard_normal(shape), 0.0)
 
-    return Iid(f"sparse-{share:g}", sample, fourth_moment=3 / share, symmetric=True)
+    return Iid(f"sparse-{share:.12g}", sample, fourth_moment=3 / share, symmetric=True)
 
 
 def iid(distribution: Any, raw: bool = False) -> Iid:
@@ -139,8 +140,8 @@ def iid(distribution: Any, raw: bool = False) -> Iid:
     elif math.isfinite(mean) and 0 < variance < math.inf:
         shift, scale = mean, math.sqrt(variance)
     else:
-        raise ValueError(f"iid({_frozen_name(distribution)}): mean {mean:g} and variance "
-                         f"{variance:g} cannot be standardised; use raw=True")
+        raise ValueError(f"iid({_frozen_name(distribution)}): mean {mean:.12g} and variance "
+                         f"{variance:.12g} cannot be standardised; use raw=True")
 
     def sample(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         drawn = np.asarray(distribution.rvs(size=shape, random_state=rng), dtype=np.float64)
@@ -157,8 +158,8 @@ def iid(distribution: Any, raw: bool = False) -> Iid:
 
 
 def _frozen_name(distribution: Any) -> str:
-    args = [f"{value:g}" for value in distribution.args]
-    named = [f"{name}:{value:g}" for name, value in sorted(distribution.kwds.items())]
+    args = [f"{value:.12g}" for value in distribution.args]
+    named = [f"{name}:{value:.12g}" for name, value in sorted(distribution.kwds.items())]
     told = []
     if type(distribution.dist).__name__ in ("rv_sample", "rv_histogram"):
         # Made from a table, it has no parameters to be told apart by: its quantiles do it.

@@ -45,7 +45,7 @@ class Shifted:
         return self.base.finite_moments
 
     def __str__(self) -> str:
-        return f"shifted[{self.base}-{self.mean:g}]"
+        return f"shifted[{self.base}-{self.mean:.12g}]"
 
     def draw(
         self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
@@ -109,7 +109,7 @@ class Equicorrelated:
         return self.base.finite_moments
 
     def __str__(self) -> str:
-        return f"equicorrelated[{self.base}-{self.rho:g}]"
+        return f"equicorrelated[{self.base}-{self.rho:.12g}]"
 
     def draw(
         self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
@@ -141,7 +141,7 @@ class Correlated:
         return self.base.finite_moments
 
     def __str__(self) -> str:
-        return f"correlated[{self.base}-{self.rho:g}]"
+        return f"correlated[{self.base}-{self.rho:.12g}]"
 
     def draw(
         self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
@@ -212,7 +212,7 @@ class CommonScale:
         return (self.df - 2) / (self.df - 4) if self.df > 4 else math.inf
 
     def __str__(self) -> str:
-        return f"common_scale[{self.base}-{self.df:g}]"
+        return f"common_scale[{self.base}-{self.df:.12g}]"
 
     def draw(
         self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int

@@ -50,7 +50,7 @@ class Transformed:
         return math.inf
 
     def __str__(self) -> str:
-        shown = [f"{name}:{value:g}" if name in DEFAULTS else f"{value:g}"
+        shown = [f"{name}:{value:.12g}" if name in DEFAULTS else f"{value:.12g}"
                  for name, value in self.settings if value != DEFAULTS.get(name)]
         return f"{self.kind}[{'-'.join([str(self.base), *shown])}]"
 
@@ -107,7 +107,7 @@ class Rotary:
 
     def __str__(self) -> str:
         shown = [str(self.base), str(self.distance)]
-        shown += [f"theta:{self.theta:g}"] if self.theta != 10000.0 else []
+        shown += [f"theta:{self.theta:.12g}"] if self.theta != 10000.0 else []
         shown += [f"pairing:{self.pairing}"] if self.pairing != "halves" else []
         return f"rotary[{'-'.join(shown)}]"
 
