@@ -130,6 +130,10 @@ def test_variance_of_draws_with_weights_of_their_own(law, d_k, known):
     assert stderr < 0.03 * squares.mean()  # so that a wrong variance of z would show
 
 
+def test_output_weights_of_no_variance_give_no_scores():
+    assert additive_variance(3, 0.0) == 0
+
+
 def test_arguments_of_the_variance_that_are_refused():
     for bad in [(0, 1.0), (2, -1.0), (2, math.nan), (2, 1.0, 0)]:
         with pytest.raises(ValueError, match="additive_variance"):

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mcverify.interval import Caution
+from mcverify.interval import Caution, chernoff
 from mcverify.statistic import (
     Statistic,
     exact,
@@ -45,6 +45,7 @@ def test_estimates_are_those_of_all_values_together(statistic, expected):
 
 def test_variance_is_unbiased_from_block_to_block():
     # With one value a block it is the usual unbiased variance, block by block.
+    assert estimate(variance, [[1.0], [4.0]]).value == 4.5
     single = VALUES[:, :1, 0]
     assert estimate(variance, single).value == pytest.approx(single.var(ddof=1), rel=1e-12)
     assert estimate(variance, VALUES).value == pytest.approx(VALUES.var(), rel=1e-2)
@@ -118,6 +119,8 @@ def test_slope_finds_the_exponent():
         estimate(slope(mean), [(d, z - 10) for d in (1, 2)])
     with pytest.raises(ValueError, match="list of at least two pairs"):
         slope(mean).reduce(z)
+    with pytest.raises(ValueError, match="list of at least two pairs"):
+        slope(mean).reduce([(1, z)])
 
 
 def test_interval_by_hand():
@@ -217,8 +220,215 @@ def test_a_statistic_of_ones_own_needs_only_the_two_halves():
 
 
 def test_moments_asked_for():
-    assert [s.moments for s in (mean, variance, std, kurtosis, median, proportion, exact)] == [
-        3, 6, 6, 12, 0, 0, 0]
+    assert [s.moments for s in (mean, variance, std, kurtosis, ratio, median, proportion, exact)
+            ] == [3, 6, 6, 12, 3, 0, 0, 0]
     assert variance.of_degree(2).moments == 12
     assert mean.bounded.moments == 0
     assert slope(variance).moments == 6
+
+
+# --- every number of an estimate, by hand ------------------------------------------------------
+
+
+def pairs_of(x):
+    return [(d, np.exp(0.1 * x[:, i::3]) * d**0.7) for i, d in enumerate((1, 3, 4))]
+
+
+SMOOTH = {
+    mean: lambda x: x, variance: lambda x: x, kurtosis: lambda x: x,
+    ratio: lambda x: (x[:, :2] + 5, x[:, 2:] + 3), slope(mean): pairs_of, slope(std): pairs_of,
+    slope(kurtosis): lambda x: [(d, np.sinh(x[:, i::3])) for i, d in enumerate((1, 3, 4))],
+}
+
+
+@pytest.mark.parametrize("statistic", SMOOTH, ids=lambda s: s.name)
+def test_influence_is_what_one_block_more_changes(statistic):
+    """With every block counted 2000 times, once more for one of them moves the estimate by its
+    influence over all that are counted."""
+    x = np.random.default_rng(5).gamma(4.0, size=(16, 12))
+    table = statistic.reduce(SMOOTH[statistic](x))
+    many = np.tile(table, (2000,) + (1,) * (table.ndim - 1))
+    value, influence = statistic.influence(many)
+    assert influence.mean() == pytest.approx(0, abs=1e-9 * np.abs(influence).max())
+    for block in (0, 7, 15):
+        more = statistic.influence(np.concatenate([many, table[block : block + 1]]))[0]
+        change = (more - value) * (len(many) + 1)
+        assert change == pytest.approx(influence[block], abs=2e-3 * np.abs(influence).max())
+
+
+def same(found, expected):
+    assert (found.value, found.stderr, found.low, found.high) == pytest.approx(
+        (expected.value, expected.stderr, expected.low, expected.high), rel=1e-9)
+    assert found.reason == expected.reason == ""
+
+
+def test_variance_pays_for_the_square_of_its_blocks_mean():
+    x = RNG.standard_normal((400, 4)) + 0.5
+    means = x.mean(axis=1)
+    squares = x.var(axis=1) + (means - means.mean()) ** 2 * 400 / 399
+    value = squares.mean()
+    same(estimate(variance, x), studentised(value, squares - value, RATE,
+                                            curvature=((means - means.mean()) ** 2).mean()))
+
+
+def test_kurtosis_pays_for_its_second_and_fourth_moments():
+    x = RNG.uniform(-1, 1.5, (4000, 8)) ** 3
+    about = x - x.mean()
+    y2, y4 = (about**2).mean(axis=1), (about**4).mean(axis=1)
+    value, influence = kurtosis.influence(kurtosis.reduce(x))
+    same(estimate(kurtosis, x), studentised(value, influence, RATE, np.stack([y2, y4], axis=1),
+                                            caution=Caution(64, 0.25)))
+    assert estimate(kurtosis, x[:600]).reason == "600 blocks are too few at this error rate"
+
+
+def test_ratio_pays_for_the_skewness_of_both_its_means():
+    top, bottom = RNG.standard_normal((500, 3)) + 9, RNG.gamma(4.0, size=(500, 3)) + 5
+    a, b = top.mean(axis=1), bottom.mean(axis=1)
+    value = a.mean() / b.mean()
+    same(estimate(ratio, (top, bottom)), studentised(
+        value, (a - value * b) / b.mean(), RATE, np.stack([a, b], axis=1)))
+
+
+def test_slope_is_the_least_squares_line_through_logs_of_log():
+    x = RNG.gamma(4.0, size=(300, 12))
+    values = pairs_of(x)
+    logs = [math.log(part.mean()) for _, part in values]
+    expected = np.polyfit(np.log([1, 3, 4]), logs, 1)[0]
+    found = estimate(slope(mean), values)
+    assert found.value == pytest.approx(expected, rel=1e-12)
+    columns = [part.mean(axis=1) for _, part in values]
+    t = np.log([1, 3, 4]) - np.log(12) / 3
+    shares = [(c - c.mean()) / c.mean() for c in columns]
+    influence = t / (t @ t) @ shares
+    same(found, studentised(expected, influence, RATE, np.stack(columns, axis=1)))
+
+
+def test_slope_pays_for_the_parts_of_what_it_is_a_slope_of():
+    x = RNG.uniform(-1, 1, (4000, 40))
+    values = [(1, x[:, :20] ** 3), (2, x[:, 20:] ** 5)]
+    tables = [kurtosis.reduce(part) for _, part in values]
+    parts = np.concatenate([np.column_stack([kurtosis.influence(t)[1], kurtosis.parts(t)])
+                            for t in tables], axis=1)
+    whole = slope(kurtosis)
+    value, influence = whole.influence(whole.reduce(values))
+    same(estimate(whole, values, 0.3), studentised(value, influence, 0.3, parts,
+                                                   caution=Caution(64, 0.25)))
+    early = estimate(whole, [(d, part[:600]) for d, part in values])
+    assert early.reason == "600 blocks are too few at this error rate"
+
+
+def test_slope_of_a_quantile_joins_the_intervals_that_share_the_error_rate():
+    x = RNG.gamma(4.0, size=(500, 12))
+    values = pairs_of(x)
+    one, three, four = (estimate(median, part, RATE / 3) for _, part in values)
+    t = np.log([1, 3, 4]) - np.log(12) / 3
+    w = t / (t @ t)
+    assert w[0] < 0 < w[1] < w[2]
+    found = estimate(slope(median), values)
+    for value, ends in ((found.value, (one.value, three.value, four.value)),
+                        (found.low, (one.high, three.low, four.low)),
+                        (found.high, (one.low, three.high, four.high))):
+        assert value == pytest.approx(w @ np.log(ends), rel=1e-12)
+    errors = [each.stderr / each.value for each in (one, three, four)]
+    assert found.stderr == pytest.approx(math.sqrt(sum((w * errors) ** 2)), rel=1e-12)
+    assert found.reason == ""
+    early = estimate(slope(quantile(0.999)), [(d, part[:8, :1]) for d, part in values])
+    assert early.reason == "too few blocks to bound quantile 0.999"
+    assert early.high == math.inf
+
+
+def test_the_root_of_what_is_below_zero_is_zero():
+    assert [std.back(value) for value in (4.0, 0.0, -1.0)] == [2.0, 0.0, 0.0]
+
+
+def quantile_one_by_one(x, level, rate):
+    """The quantile, and the nearest contradicted values, of all values asked one by one."""
+    value = np.quantile(x, level, method="inverted_cdf")
+    below, above = -math.inf, math.inf
+    for candidate in np.unique(x):
+        share = (x <= candidate).mean(axis=1)
+        found = studentised(share.mean(), share - share.mean(), rate)
+        found = chernoff(share, rate) if found.reason else found
+        if candidate < value and found.high < level:
+            below = candidate
+        if candidate >= value and found.low > level:
+            above = min(above, candidate)
+    return value, below, above
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 2**32), st.sampled_from([0.1, 0.5, 0.9, 0.97]),
+       st.sampled_from([(1, 150), (3, 60), (20, 12)]), st.sampled_from([1e-2, 1e-6]), st.booleans())
+def test_quantile_interval_ends_at_the_nearest_values_that_are_contradicted(
+        seed, level, shape, rate, coarse):
+    tokens, blocks = shape
+    x = np.random.default_rng(seed).standard_normal((blocks, tokens))
+    x = np.round(2 * x) if coarse else x  # with ties
+    value, below, above = quantile_one_by_one(x, level, rate)
+    found = quantile(level).estimate(x, rate)
+    assert (found.value, found.low, found.high) == (value, below, above)
+    name = "median" if level == 0.5 else f"quantile {level}"
+    if math.isfinite(above - below):
+        t = stats.t(blocks - 1).isf(rate / 2)
+        assert found.stderr == pytest.approx((above - below) / (2 * t), rel=1e-9)
+        assert found.reason == ""
+    else:
+        assert found.reason == f"too few blocks to bound {name}"
+
+
+@pytest.mark.parametrize(("level", "ends"), [(0.5, {"low": 17, "high": 11}),
+                                             (0.9, {"low": 6, "high": 73})])
+def test_quantile_interval_from_the_first_blocks_that_bound_it(level, ends):
+    """The high end begins at the largest value, from level^blocks < 5e-4 on, and the low one at
+    the smallest, from blocks·kl(1/blocks, level) > ln 2000 on."""
+    first = {}
+    for blocks in range(2, 80):
+        x = np.arange(float(blocks))[:, None]
+        found = quantile(level).estimate(x, 1e-3)
+        if blocks < 20 or blocks in ends.values():
+            assert (found.value, found.low, found.high) == quantile_one_by_one(x, level, 1e-3)
+        for end in ("low", "high"):
+            if math.isfinite(getattr(found, end)):
+                first.setdefault(end, blocks)
+    assert first == ends
+
+
+def test_quantile_of_one_block_and_of_a_few_values():
+    # One block is no evidence on a share strictly between 0 and 1.
+    found = median.estimate(np.array([[1.0, 2.0, 3.0]]), 1e-3)
+    assert (found.value, found.low, found.high) == (2.0, -math.inf, math.inf)
+    flat = median.estimate(np.full((9, 2), 5.0), 1e-3)
+    assert (flat.value, flat.stderr) == (5.0, 0.0)
+    assert flat.reason == "the values do not vary; use the statistic proportion"
+    value, influence = quantile(0.25).influence(np.arange(8.0).reshape(4, 2))
+    assert value == 1.0  # a quarter of the values lie at or below it
+    np.testing.assert_array_equal(influence, [-0.75, 0.25, 0.25, 0.25])
+
+
+def test_shares_reach_from_zero_to_one_and_no_further():
+    np.testing.assert_array_equal(proportion.reduce([[0.0, 1.0], [1.0, 1.0]]), [[0.5], [1.0]])
+    for bad in (-1e-9, 1 + 1e-9, math.nan):
+        with pytest.raises(ValueError, match=r"from .* to .*use the statistic mean"):
+            proportion.reduce(np.array([[0.5, bad]]))
+
+
+def test_a_hand_calculation_is_its_own_interval():
+    found = estimate(exact, 2.5)
+    assert (found.value, found.stderr, found.low, found.high, found.reason) == (
+        2.5, 0.0, 2.5, 2.5, "")
+    assert exact.influence(exact.reduce([[3.0]]))[0] == 3
+
+
+def test_ratio_to_zero_is_not_a_number():
+    value, influence = ratio.influence(np.array([[1.0, 1.0], [2.0, -1.0]]))
+    assert math.isnan(value)
+    np.testing.assert_array_equal(influence, [0, 0])
+    with pytest.raises(ValueError, match="returned tuple; it must"):
+        ratio.reduce((np.ones((2, 1)),) * 3)
+
+
+def test_names():
+    assert [s.name for s in (mean, variance, std, kurtosis, ratio, proportion, exact, median,
+                             quantile(0.9), slope(std))] == [
+        "mean", "variance", "std", "kurtosis", "ratio", "proportion", "exact", "median",
+        "quantile 0.9", "slope of std"]

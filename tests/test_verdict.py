@@ -65,5 +65,6 @@ def test_budget_pays_for_ten_thousand_cases():
     check_budget(round(SUITE_ERROR_RATE / CASE_ERROR_RATE))
     with pytest.raises(ValueError, match="more than the suite's 1e-06"):
         check_budget(10_001)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        check_budget(1, 0.0)
+    for rate in (0.0, 1.0, 1.5, -1e-10, math.nan):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            check_budget(1, rate)

@@ -87,8 +87,8 @@ def student_t(df: float) -> Iid:
     ('student_t-5', 9.0, 5.0)
     """
     if not 0.05 <= df < math.inf:
-        raise ValueError(f"student_t(df={df}): df must be at least 0.05, below which draws overflow, "
-                         "and finite; use laws.normal for the limit")
+        raise ValueError(f"student_t(df={df}): df must be at least 0.05, below which draws "
+                         "overflow, and finite; use laws.normal for the limit")
     scale = math.sqrt((df - 2) / df) if df > 2 else 1.0
     return Iid(
         f"student_t-{df:.12g}",

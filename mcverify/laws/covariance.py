@@ -69,7 +69,8 @@ def autoregressive(base: Iid, rho: float) -> Linear:
     """
     _require_iid(base, "autoregressive")
     _require(-1 <= rho <= 1, f"autoregressive(rho={rho}): rho must be between -1 and 1")
-    return Linear(f"autoregressive[{base}-{rho:.12g}]", base, Lagged(float(rho)), Lagged(float(rho)))
+    root = Lagged(float(rho))
+    return Linear(f"autoregressive[{base}-{rho:.12g}]", base, root, root)
 
 
 def low_rank(base: Iid, rank: int) -> Linear:
