@@ -111,6 +111,17 @@ def _parser() -> argparse.ArgumentParser:
                       help="where to write it (default: here)")
     news.set_defaults(command=_new)
 
+    selfchecks = commands.add_parser(
+        "selfcheck", help="judge the statistics by truths that are known")
+    selfchecks.add_argument("--short", action="store_true", help="seconds instead of minutes")
+    selfchecks.add_argument("--seed", type=_seed, default=0, metavar="N",
+                            help="all draws descend from it (default: 0)")
+    selfchecks.add_argument("--jobs", type=_whole(1), default=None, metavar="N",
+                            help="processes (default: one a core)")
+    selfchecks.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
+                            help="the folder for selfcheck.csv (default: results)")
+    selfchecks.set_defaults(command=_selfcheck)
+
     plots = commands.add_parser("plot", help="draw the last results (needs mcverify[plot])")
     plots.add_argument("selection", nargs="*", metavar="NAME",
                        help=f"{what}; default: all verdicts on a page, and how softmax saturates")
@@ -225,6 +236,24 @@ def _new(options: argparse.Namespace) -> int:
     return AS_DECLARED
 
 
+def _selfcheck(options: argparse.Namespace) -> int:
+    from mcverify import selfcheck  # here, since only this command needs it
+
+    results = Results(options.out)
+    try:
+        with results.held():
+            frame = selfcheck.selfcheck(options.short, options.seed, options.jobs)
+            file = results.folder / "selfcheck.csv"
+            results.write_table(file, frame)
+    except OSError as error:
+        raise UsageError(f"--out {options.out}: cannot be written to ({error.strerror}); choose "
+                         "another folder") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    print(f"{selfcheck.report(frame)}\nseed {options.seed}; the table is in {file}")
+    return AS_DECLARED if selfcheck.passed(frame) else CONTRADICTED
+
+
 def _plot(options: argparse.Namespace) -> int:
     from mcverify import plot  # here, since it belongs to an extra that no other command needs
 
@@ -235,8 +264,7 @@ def _plot(options: argparse.Namespace) -> int:
     claims, faults = select(words) if words else ([], ())
     names += [claim.name for claim in claims if claim.name not in names]
     files = (plot.draw_claims(names, results, options.to) if options.selection
-             else (*plot.draw_overview(results, options.to),
-                   *plot.draw_saturation(results, options.to)))
+             else plot.draw_all(results, options.to))
     for file in files:
         print(f"wrote {file}")
     return _tell(faults)

@@ -62,8 +62,8 @@ def world_of(case: Case) -> World:
     """The world a case lives in: the one it fixes, or as many tokens as serve its width and keys.
 
     >>> from mcverify.discover import discover
-    >>> case = next(c for c in discover()[0].cases() if dict(c.settings)["d_k"] == 64)
-    >>> world_of(case).tokens
+    >>> claim = next(claim for claim in discover() if claim.name == "dot_variance")
+    >>> world_of(claim.cases()[2]).tokens
     40
     """
     settings = case.drawn

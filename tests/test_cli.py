@@ -107,7 +107,8 @@ def test_csv_columns_and_quoting(mine):
     assert verdicts["sentence"][0] == 'Var(q·k) = d_k, "as they say", and so on.'
     cases = pd.read_csv("results/claims/true_claim.csv")
     assert list(cases) == ["law", "d_k", "seed", "error_rate", "blocks", "estimate", "stderr",
-                           "low", "high", "claimed_low", "claimed_high", "verdict", "expected", "reason"]
+                           "low", "high", "claimed_low", "claimed_high", "verdict", "expected",
+                           "reason"]
     assert list(cases["law"]) == ["normal", "normal", "laplace", "laplace"]
     assert (cases["low"] < cases["estimate"]).all()
     assert ((cases["claimed_low"] <= cases["low"]) & (cases["high"] <= cases["claimed_high"])).all()

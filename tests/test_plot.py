@@ -45,7 +45,7 @@ SHAPES = {
 def write_claim(out, name, rows, **settings):
     """A claim's table; settings default to a d_k of its own for each case."""
     frame = pd.DataFrame(rows, columns=COLUMNS).assign(
-        stderr=0.1, seed=0, blocks=512, expected="CONFIRMED",
+        stderr=0.1, seed=0, error_rate=1e-10, blocks=512, expected="CONFIRMED",
         **(settings or {"law": "normal", "d_k": range(len(rows))}))
     (out / "claims").mkdir(parents=True, exist_ok=True)
     frame.to_csv(out / "claims" / f"{name}.csv", index=False, na_rep="nan")

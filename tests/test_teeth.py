@@ -28,9 +28,9 @@ def cheapest(claim, count):
 
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_true_claims_are_refuted_under_no_seed(seed):
-    cheap = [case for claim in CLAIMS for case in cheapest(claim, 1) if 0 < cost(case) < 2e6]
+    cheap = [case for claim in CLAIMS for case in cheapest(claim, 1) if 0 < cost(case) < 4e5]
     assert len(cheap) > 30
-    wrong = [str(finding) for finding in run(cheap, seed=seed)
+    wrong = [str(finding) for finding in run(cheap, seed=seed, jobs=1)
              if finding.verdict not in (finding.expected, Verdict.INCONCLUSIVE)]
     assert not wrong, "\n".join(wrong)
 
