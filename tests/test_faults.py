@@ -58,7 +58,7 @@ def reader(q):
     return q + 0.01 * random.random()
 '''
 SLOW = '''
-@claim(mean, equals=0, within=absolute(0.008),
+@claim(mean, equals=0, within=absolute(0.016),
        over=grid(law=laws.normal, d_k=[1, 2, 16, 32], tokens=8))
 def slow_claim(q, rng):
     """A narrow margin."""

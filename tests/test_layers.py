@@ -10,9 +10,9 @@ import mcverify
 PACKAGE = Path(mcverify.__file__).parent
 ORDER = ["vectors", "laws", "attention", "interval", "statistic", "theory", "verdict", "prediction",
          "diagnose", "grid", "near", "rules", "declare", "discover", "world", "workers", "measure",
-         "finding", "run", "quick", "results", "tables", "select", "journal", "replay", "report", "ledger", "atlas",
-         "suite", "conformance", "scaffold", "selfcheck", "strategies", "plot", "cli",
-         "pytest_plugin"]
+         "finding", "run", "quick", "results", "tables", "select", "journal", "replay", "report",
+         "ledger", "atlas", "suite", "conformance", "scaffold", "selfcheck", "strategies", "plot",
+         "cli", "pytest_plugin"]
 SIMULATORS = ["vectors", "laws", "attention", "interval", "statistic", "verdict", "prediction",
               "grid", "near", "rules", "declare", "discover", "world", "workers", "measure",
               "finding", "run", "results"]

@@ -34,7 +34,7 @@ def find(strategy, condition=lambda found: True):
 
 
 def sample(strategy, count):
-    """So many draws, the same in every run, of which the first is the simplest."""
+    """So many draws, of which the first is the simplest; what is loaded may change the others."""
     drawn = []
 
     @settings(**SAMPLED, max_examples=count)
@@ -218,10 +218,10 @@ def test_numbers_stay_within_their_bounds_and_reach_them():
     assert set(sample(strategies.widths(5), 40)) == {1, 2, 3, 4, 5}
     assert set(sample(strategies.widths(9, even=True, min_d_k=3), 30)) == {4, 6, 8}
     assert set(sample(strategies.tokens(3), 20)) == {1, 2, 3}
-    scales = sample(strategies.scales(0.1, 10), 120)
+    scales = sample(strategies.scales(0.1, 10), 600)
     assert (min(scales), max(scales)) == (0.1, 10)
     assert {1.0, 1 / 8, 8.0} <= set(scales)
-    assert {512**-0.5, 1 / 64} <= set(sample(strategies.scales(), 120))
+    assert {512**-0.5, 1 / 64} <= set(sample(strategies.scales(), 600))
     seeds = sample(strategies.seeds(), 20)
     assert min(seeds) == 0
     assert len(set(seeds)) > 15
@@ -316,13 +316,13 @@ def test_a_tie_of_the_largest_of_three_scores_is_found():
     lambda s: np.sum(s == s.max()) > 1,
     lambda s: softmax(s).max() == 1, lambda s: 0.5 < softmax(s).max() < 0.9999,
 ])
-def test_a_hundred_rows_have_all_the_corners(condition, rows):
+def test_many_rows_have_all_the_corners(condition, rows):
     assert any(map(condition, rows))
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return sample(strategies.score_rows(masked="fully"), 100)
+    return sample(strategies.score_rows(masked="fully"), 600)
 
 
 @pytest.mark.parametrize("keys", [1, 16, 300])

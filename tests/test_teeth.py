@@ -26,7 +26,7 @@ def cheapest(claim, count):
     return sorted(claim.cases(), key=cost)[:count]
 
 
-@pytest.mark.parametrize("seed", range(2, 10))
+@pytest.mark.parametrize("seed", range(2, 6))
 def test_true_claims_are_refuted_under_no_seed(seed):
     cheap = [case for claim in CLAIMS for case in cheapest(claim, 1) if 0 < cost(case) < 4e5]
     assert len(cheap) > 30

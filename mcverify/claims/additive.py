@@ -22,7 +22,7 @@ def drawn_scores(q, k, rng, output_variance, width=WIDTH):
     variance,
     equals=theory.additive.additive_variance(WIDTH, 1 / WIDTH),
     within=relative(0.05),
-    over=grid(law=laws.rademacher, d_k=[1, 8, 64], tokens=ROWS),
+    over=grid(law=laws.rademacher, d_k=[1, 8, 32], tokens=ROWS),
     decides="A20",
 )
 def additive_variance(q, k, rng):
@@ -34,7 +34,7 @@ def additive_variance(q, k, rng):
     variance,
     equals=lambda d_k: theory.additive.additive_variance(WIDTH, 1 / WIDTH, d_k=d_k),
     within=relative(0.05),
-    over=grid(law=laws.normal, d_k=[1, 8, 64], tokens=ROWS),
+    over=grid(law=laws.normal, d_k=[1, 8, 32], tokens=ROWS),
     decides="A20",
 )
 def additive_variance_of_normal_vectors(q, k, rng):

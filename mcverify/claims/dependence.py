@@ -29,7 +29,7 @@ def per_width(value):
     mean,
     equals=lambda law: law.rho,
     within=absolute(0.01),
-    over=grid(law=PAIRS, d_k=D_K),
+    over=grid(law=PAIRS, d_k=[1, 8, 64]) + grid(law=PAIRS[0], d_k=512),
     decides="C5",
 )
 def correlated_mean(q, k, d_k):
@@ -41,7 +41,7 @@ def correlated_mean(q, k, d_k):
     variance,
     equals=lambda law, d_k: theory.correlated_variance(law.rho, law.base.fourth_moment, d_k),
     within=MARGIN,
-    over=grid(law=PAIRS, d_k=D_K),
+    over=grid(law=PAIRS, d_k=[1, 8, 64]) + grid(law=PAIRS[0], d_k=512),
     decides="A5 C5",
 )
 def correlated_variance(q, k):
@@ -91,7 +91,7 @@ def enumerated_correlated_variance(d_k):
 
 
 @claim(
-    mean, equals=1, within=absolute(0.01), over=grid(law=SAME, d_k=D_K), decides="A5"
+    mean, equals=1, within=absolute(0.01), over=grid(law=SAME, d_k=[1, 8, 64]) + grid(law=SAME[0], d_k=512), decides="A5"
 )
 def identical_mean(q, k, d_k):
     """E q·k = d_k when q = k."""
@@ -102,7 +102,7 @@ def identical_mean(q, k, d_k):
     variance,
     equals=lambda law, d_k: theory.correlated_variance(1.0, law.base.fourth_moment, d_k),
     within=MARGIN,
-    over=grid(law=SAME, d_k=D_K),
+    over=grid(law=SAME, d_k=[1, 8, 64]) + grid(law=SAME[0], d_k=512),
     decides="A5",
 )
 def identical_variance(q, k):
