@@ -75,6 +75,7 @@ def test_at_a_width_of_one_all_scales_are_the_same(frame):
         pd.testing.assert_frame_equal(first, other)
 
 
+@pytest.mark.slow
 def test_measured_is_the_same_in_any_processes_and_company(frame):
     whole = measured(seed=0, jobs=2, **GRID)
     pd.testing.assert_frame_equal(whole, frame[MEASURED], check_exact=True)
@@ -107,6 +108,7 @@ def test_measured_against_the_world_seen_at_once(frame):
     assert at(frame, 64, 16, "none")["saturated_share"] == pytest.approx(unscaled, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("widths", "keys"), [([1], [64]), ([1024], [2, 4096]), ([3], [5])])
 def test_exact_against_theory_point_by_point(widths, keys):
     for d_k, n, scale, *found in exact(widths, keys).itertuples(index=False):

@@ -32,6 +32,8 @@ from mcverify.statistic import (
 )
 from mcverify.verdict import FIRST_LOOK, LOOKS, Verdict, looks
 
+pytestmark = pytest.mark.slow
+
 # A "miss ratio" is P(the interval lies beyond the truth on one side) over error_rate / 2. The two
 # directions are judged apart: each kind of false verdict needs a miss on one side only.
 SIDES = pytest.mark.parametrize("side", [LOW, HIGH], ids=["low", "high"])

@@ -243,6 +243,7 @@ def slow_claim(q):
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_keeps_what_was_finished(mine, jobs):
     command = [sys.executable, "-m", "mcverify", "run", mine(TRUE, SLOW), "--jobs", jobs]

@@ -139,6 +139,7 @@ def finished(folder):
     return journal.read_text().count("\n") if journal.exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_resume_ends_with_the_bytes_of_an_uninterrupted_run(mine, how, capsys):
     file = mine(GOOD, SLOW)
@@ -175,6 +176,7 @@ def test_findings_of_a_changed_file_are_not_taken_up_again(mine, tmp_path):
     assert journal.finished(changed.cases(), 0, 1e-10) == []
 
 
+@pytest.mark.slow
 def test_a_second_run_into_the_same_folder_says_so_and_changes_nothing(mine, capsys):
     file = mine(GOOD, SLOW)
     process = begin(file, "--jobs", "1", "--out", "out")
@@ -282,6 +284,7 @@ def test_controls_that_name_nothing_are_refused(mine, controls, message):
         dataclasses.replace(claim, controls=grid(law=laws.laplace), expect=Verdict.REFUTED)
 
 
+@pytest.mark.slow
 def test_what_a_claim_detects_is_refuted(mine):
     claim = discover(mine(GOOD.replace("WORLD", "grid(law=laws.normal, d_k=8, tokens=1)")))[0]
     finding = check(claim.cases()[0])

@@ -49,6 +49,8 @@ def test_the_first_bfloat16_whose_exp_overflows():
     assert np.isfinite(found[0])
     assert np.isinf(found[1])
     top = np.float32(LARGEST["bfloat16"])
+    assert LARGEST["bfloat16"] == top
+    assert top.view(np.uint32) == 0x7F7F0000  # the next has the bits of infinity
     assert bfloat16(top) == top < np.inf == bfloat16(np.float32(np.finfo(np.float32).max))
 
 
@@ -189,6 +191,12 @@ def test_products_of_large_coordinates():
     agree(product_overflow(64, 1, std=64.0, scale=1 / 8), scaled / 2, rel=1e-9)
 
 
+def test_products_of_unit_coordinates_are_what_is_asked_for_by_default():
+    assert product_overflow(64, limit=20.0) == row_overflow(64, 1, 20.0, two_sided=True)
+    assert product_overflow(64, 3, limit=20.0) == row_overflow(64, 3, 20.0, two_sided=True)
+    assert product_overflow(10**8) == row_overflow(10**8, 1, 65504.0, two_sided=True) > 1e-11
+
+
 @given(WIDTHS, LIMITS)
 def test_scores_of_no_chance_are_zero_and_not_an_error(d_k, limit):
     assert row_overflow(d_k, 10**6, limit, scale=1e-300) == 0
@@ -196,7 +204,8 @@ def test_scores_of_no_chance_are_zero_and_not_an_error(d_k, limit):
 
 
 def test_arguments_that_are_refused():
-    for bad in [(0, 1, 1.0), (10**13, 1, 1.0), (1, 0, 1.0), (math.nan, 1, 1.0)]:
+    assert row_overflow(10**12, 1, 1e6) > 0
+    for bad in [(0, 1, 1.0), (10**12 + 1, 1, 1.0), (1, 0, 1.0), (math.nan, 1, 1.0)]:
         with pytest.raises(ValueError, match="width of a head"):
             row_overflow(*bad)
     for bad in [(1, 1, 0.0), (1, 1, -1.0), (1, 1, math.inf), (1, 1, 1.0, 0.0), (1, 1, math.nan)]:

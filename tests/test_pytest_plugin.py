@@ -409,6 +409,7 @@ def test_claims_of_one_name_have_no_tables(folder):
 # --- under xdist -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_workers_of_xdist_find_the_same_and_the_controller_writes_it(folder, reference):
     pytest.importorskip("xdist")
     alone = folder.pytest("-rA")

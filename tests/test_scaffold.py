@@ -32,6 +32,7 @@ def test_every_case_is_confirmed_and_every_control_refuted(files):
         assert {f.verdict for f in run(controls, jobs=1)} == {Verdict.REFUTED}
 
 
+@pytest.mark.slow
 def test_nothing_is_wrong_with_them(files, folder):
     remarks = inspect(folder)
     assert [remark.place.split(":")[0] for remark in remarks] == ["my_claim.py", "my_law.py"]

@@ -98,6 +98,7 @@ def test_what_is_allowed_follows_from_the_second_order():
     assert (np.diff([remainder(shape, 6.8) for shape in shapes]) > 0).all()
 
 
+@pytest.mark.slow
 def test_the_second_order_is_what_the_first_order_rule_misses():
     blocks = 4096
     # Skewness 14/5^1.5 and excess kurtosis 177/25 − 3, by the moments of exponential values.
@@ -195,6 +196,7 @@ def test_a_share_within_its_bound_never_errs_more_often(side):
 # --- tilted replications against exact rates -------------------------------------------------
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize(("tilted", "exact", "stops"), [
     (of_values("rademacher", mean, 0.0, QUANTILES["rademacher"]), COINS["mean", "rademacher"],
@@ -392,6 +394,7 @@ def test_a_failing_row_fails_and_is_reported(short, verdict):
     assert report(broken).splitlines()[-1].startswith("failed: ")
 
 
+@pytest.mark.slow
 def test_the_table_does_not_depend_on_the_number_of_processes(monkeypatch):
     tiny = package.Effort(50, 50, 20, 2, frozenset({("mean", "normal"), ("median", "one")}))
     monkeypatch.setattr(package, "SHORT", tiny)

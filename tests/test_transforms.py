@@ -299,6 +299,35 @@ def test_one_side_without_entries_between_pairs_is_enough(seed, pairing, distanc
     assert low - 1e-9 <= np.trace(turned @ a @ a.T) <= high + 1e-9
 
 
+@pytest.mark.parametrize(("pairing", "other"), [("halves", 1), ("neighbours", 2)])
+def test_one_entry_between_pairs_on_both_sides_is_refused(pairing, other):
+    """Coordinate 0 is paired with 2 in halves and with 1 as neighbours."""
+    for entry, meets in ((0.5, True), (-0.5, True), (1e-11, True), (1e-13, False), (0.0, False)):
+        cov = np.eye(4)
+        cov[0, other] = cov[other, 0] = entry
+        if meets:
+            with pytest.raises(ValueError, match="entries between different pairs"):
+                rotations.variance_bounds(cov, cov, pairing)
+        else:
+            assert rotations.variance_bounds(cov, cov, pairing) == (4.0, 4.0)
+        assert rotations.variance_bounds(cov, np.eye(4), pairing) == (4.0, 4.0)
+        assert rotations.variance_bounds(2 * np.eye(4), cov, pairing) == (8.0, 8.0)
+
+
+def test_bounds_of_one_pair_by_hand():
+    """Eigenvalues 4 and 1, at an angle to the axes, and 3 and 1: 4·3 + 1·1 and 4·1 + 1·3."""
+    for pairing in vectors.PAIRINGS:
+        found = rotations.variance_bounds([[3.4, 1.2], [1.2, 1.6]], [[3, 0], [0, 1]], pairing)
+        assert found == pytest.approx((7, 13), rel=1e-14)
+
+
+def test_matched_mean_by_hand():
+    assert rotations.matched_mean(4, 2, theta=100.0) == pytest.approx(
+        2 * math.cos(2) + 2 * math.cos(0.2), rel=1e-14)
+    assert rotations.matched_mean(6, -5, theta=8.0) == pytest.approx(
+        2 * math.cos(5) + 2 * math.cos(5 / 2) + 2 * math.cos(5 / 4), rel=1e-14)
+
+
 def test_variance_of_rotated_scores_by_draws():
     # Pairs (0, 2) and (1, 3): standard deviations 3 and 1, 2 and 1.
     base = Gaussian(tuple(map(tuple, np.diag([3.0, 2.0, 1.0, 1.0]))),
@@ -332,6 +361,9 @@ def test_mean_of_a_token_with_itself_at_a_distance(pairing, d_k, distance):
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: rotations.variance_bounds(np.eye(2), np.eye(4), "halves"), "equally many"),
     (lambda: rotations.variance_bounds(np.eye(3), np.eye(3), "halves"), "even d_k"),
+    (lambda: rotations.variance_bounds(np.eye(4)[:2], np.eye(4), "halves"), "even d_k"),
+    (lambda: rotations.variance_bounds(np.eye(4)[:, :2], np.eye(4), "halves"), "even d_k"),
+    (lambda: rotations.variance_bounds(np.ones(4), np.eye(4), "halves"), "even d_k"),
     (lambda: rotations.variance_bounds(np.eye(2), np.eye(2), "both"), "neighbours"),
     (lambda: rotations.variance_bounds(np.ones((4, 4)), np.ones((4, 4)), "halves"), "between"),
     (lambda: rotations.matched_mean(3, 1), "even"),

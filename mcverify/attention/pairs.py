@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating[Any]]
 
-ROW_ENTRIES = 2**15  # softmax entries a block: enough rows to use the keys that were drawn
+ROW_ENTRIES = 2**13  # softmax entries a block: enough rows to use the keys that were drawn
 MIN_QUERIES = 32  # with thousands of keys a query costs little next to drawing the keys
 
 _refusal: ContextVar[str] = ContextVar("_refusal", default="")
@@ -101,7 +101,7 @@ def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
     """Rows of ``keys`` scores that share a query: q and k as above -> (blocks, rows, keys).
 
     Few keys: the block's keys are cut into tokens/keys groups and each query meets each group.
-    Many keys: only the first queries are used, about 2^15 scores a block. Raises ValueError unless
+    Many keys: only the first queries are used, about 2^13 scores a block. Raises ValueError unless
     tokens is a multiple of keys.
 
     >>> rows(np.array([[[1.0], [2.0]]]), np.array([[[3.0], [5.0]]]), keys=2)
