@@ -297,6 +297,8 @@ from mcverify import printed
 from mcverify.attention import matched_scores, rows, softmax
 from mcverify.statistic import median, ratio, slope
 
+pytestmark = pytest.mark.slow
+
 @claim(proportion, at_least=0.99, over=grid(law=laws.normal, d_k=8, keys=4, tokens=4),
        controls=grid(factor=0.9))
 def weights_sum_to_one(q, k, keys, factor=1.0):
