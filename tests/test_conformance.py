@@ -10,6 +10,8 @@ import textwrap
 from pathlib import Path
 from pickle import PicklingError
 
+pytestmark = pytest.mark.slow
+
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -296,8 +298,6 @@ SOUND = """
 from mcverify import printed
 from mcverify.attention import matched_scores, rows, softmax
 from mcverify.statistic import median, ratio, slope
-
-pytestmark = pytest.mark.slow
 
 @claim(proportion, at_least=0.99, over=grid(law=laws.normal, d_k=8, keys=4, tokens=4),
        controls=grid(factor=0.9))
