@@ -10,8 +10,6 @@ import textwrap
 from pathlib import Path
 from pickle import PicklingError
 
-pytestmark = pytest.mark.slow
-
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -66,6 +64,8 @@ class Base:
         return laws.normal.moments(d_k)
 """
 FIRST = HEAD.count("\n") + 1  # the line on which a fault begins
+
+pytestmark = pytest.mark.slow
 
 
 def body(name, *lines, head="@claim(mean, **wide)", asks="q, k, rng"):
