@@ -32,6 +32,28 @@ def test_score_law_is_that_of_all_outcomes_counted_one_by_one():
     assert enumeration.score_law(TERNARY, TERNARY, 2) == counted
 
 
+BENT = {Fraction(0): Fraction(3, 4), Fraction(4): Fraction(1, 4)}  # mean 1, variance 3, skew
+
+
+def test_laws_that_are_not_symmetric_by_hand():
+    # Of 0 or 1 with P(1) = 1/4: E (x − 1/4)⁴ = 21/256 over (3/16)², whatever the scale.
+    assert enumeration.excess_kurtosis(BENT) == Fraction(21, 256) / Fraction(9, 256) - 3
+    assert enumeration.variance(BENT) == 3
+    assert enumeration.moment(BENT, 3, about=Fraction(1)) == 6
+    assert enumeration.mean_size({Fraction(-4): Fraction(1, 4), Fraction(2): Fraction(3, 4)}
+                                 ) == Fraction(5, 2)
+    # q(3q + 4z)/5: 0 unless q = 4, then 48/5 with z = 0, 112/5 with z = 4.
+    assert enumeration.correlated_term(BENT, Fraction(3, 5), Fraction(4, 5)) == {
+        Fraction(0): Fraction(3, 4), Fraction(48, 5): Fraction(3, 16),
+        Fraction(112, 5): Fraction(1, 16)}
+
+
+def test_values_are_listed_in_their_order():
+    for law in (enumeration.product(COIN, COIN), enumeration.total(BENT, 3),
+                enumeration.correlated_term(COIN, Fraction(-3, 5), Fraction(4, 5))):
+        assert list(law) == sorted(law)
+
+
 @pytest.mark.parametrize("d_k", D_K)
 @pytest.mark.parametrize(("q", "k"), [(COIN, COIN), (COIN, TERNARY), (TERNARY, TERNARY)])
 def test_kurtosis_and_variance_of_scores(q, k, d_k):
