@@ -211,6 +211,8 @@ def test_arguments_that_are_refused():
     for bad in [(1, 1, 0.0), (1, 1, -1.0), (1, 1, math.inf), (1, 1, 1.0, 0.0), (1, 1, math.nan)]:
         with pytest.raises(ValueError, match="positive and finite"):
             row_overflow(*bad)
+    with pytest.raises(ValueError, match=r"limit = 2.0 and scale = 0.0: both must be"):
+        row_overflow(1, 1, 2.0, 0.0)
 
 
 def test_every_bfloat16_and_what_lies_between():

@@ -113,6 +113,8 @@ def test_the_second_order_is_what_the_first_order_rule_misses():
 
 
 def test_limits_grow_with_what_is_hard():
+    t = quantile_of_t(1e-3, 512)  # gamma laws have κ = 3γ²/2
+    assert most(1e-3, 512, 2.0, 6.0) == pytest.approx(1.3 * math.exp(t**4 / 512 * 4 * 11 / 72))
     assert most(1e-3, 512, 2.0, 6.0) > most(1e-3, 512, 0.0, 0.0)
     assert most(1e-3, 512, 0.0, 0.0, 0.1) > most(1e-3, 512, 0.0, 0.0)
     assert most(LOOK_RATE, 2**14, 0.0, 0.0) == most(1e-3, 512, 0.0, 0.0) < ALLOWED

@@ -46,6 +46,7 @@ def test_estimates_are_those_of_all_values_together(statistic, expected):
 def test_variance_is_unbiased_from_block_to_block():
     # With one value a block it is the usual unbiased variance, block by block.
     assert estimate(variance, [[1.0], [4.0]]).value == 4.5
+    assert estimate(variance, [[1.0, 3.0]]).value == 1.0  # one block has no spread of its own
     single = VALUES[:, :1, 0]
     assert estimate(variance, single).value == pytest.approx(single.var(ddof=1), rel=1e-12)
     assert estimate(variance, VALUES).value == pytest.approx(VALUES.var(), rel=1e-2)
@@ -115,8 +116,9 @@ def test_slope_finds_the_exponent():
     of_median = estimate(slope(median), [(d, abs(z) * d**1.5) for d in (1, 4, 16)])
     assert of_median.value == pytest.approx(1.5, abs=1e-12)
     assert of_median.low < 1.5 < of_median.high
-    with pytest.raises(ValueError, match="positive number"):
-        estimate(slope(mean), [(d, z - 10) for d in (1, 2)])
+    for of, values in ((mean, z - 10), (mean, 0 * z), (mean, 0 * z - 0.5), (std, 0 * z)):
+        with pytest.raises(ValueError, match="only a positive number grows like a power"):
+            estimate(slope(of), [(d, values) for d in (1, 2)])
     with pytest.raises(ValueError, match="list of at least two pairs"):
         slope(mean).reduce(z)
     with pytest.raises(ValueError, match="list of at least two pairs"):
@@ -278,11 +280,31 @@ def test_kurtosis_pays_for_its_second_and_fourth_moments():
     value, influence = kurtosis.influence(kurtosis.reduce(x))
     same(estimate(kurtosis, x), studentised(value, influence, RATE, np.stack([y2, y4], axis=1),
                                             caution=Caution(64, 0.25)))
-    assert estimate(kurtosis, x[:600]).reason == "600 blocks are too few at this error rate"
+    first = next(n for n in range(2, 4000) if n >= 64 * stats.t(n - 1).isf(RATE / 2) ** 2)
+    assert estimate(kurtosis, x[:first]).reason == ""
+    for n in (first - 1, first - 100):
+        assert estimate(kurtosis, x[:n]).reason == f"{n} blocks are too few at this error rate"
+
+
+def test_kurtosis_is_trusted_up_to_a_quarter():
+    u = np.random.default_rng(8).uniform(-1, 1, (800, 8))
+    t = stats.t(799).isf(RATE / 2)
+    deltas = []
+    for power in np.arange(1.0, 14.0, 0.5):
+        x = np.sign(u) * np.abs(u) ** power
+        about = x - x.mean()
+        columns = [kurtosis.influence(kurtosis.reduce(x))[1],
+                   *((about**n).mean(axis=1) for n in (2, 4))]
+        skewness = max(abs(stats.skew(column)) for column in columns)
+        deltas.append(skewness * (2 * t**2 + 1) / (6 * math.sqrt(800)))
+        assert (estimate(kurtosis, x).reason == "") == (deltas[-1] <= 0.25)
+    for low, high in ((0, 0.125), (0.125, 0.25), (0.25, 0.5)):
+        assert any(low < delta < high for delta in deltas)
 
 
 def test_ratio_pays_for_the_skewness_of_both_its_means():
-    top, bottom = RNG.standard_normal((500, 3)) + 9, RNG.gamma(4.0, size=(500, 3)) + 5
+    bottom = RNG.gamma(4.0, size=(500, 3)) + 5  # skew, and nothing of it is left in the influence
+    top = 2 * bottom + RNG.standard_normal((500, 3))
     a, b = top.mean(axis=1), bottom.mean(axis=1)
     value = a.mean() / b.mean()
     same(estimate(ratio, (top, bottom)), studentised(
@@ -335,6 +357,9 @@ def test_slope_of_a_quantile_joins_the_intervals_that_share_the_error_rate():
     early = estimate(slope(quantile(0.999)), [(d, part[:8, :1]) for d, part in values])
     assert early.reason == "too few blocks to bound quantile 0.999"
     assert early.high == math.inf
+    few = estimate(slope(median), [(d, part[:3]) for d, part in values])
+    assert (few.low, few.high) == (-math.inf, math.inf)
+    assert few.reason == "too few blocks to bound median"
 
 
 def test_the_root_of_what_is_below_zero_is_zero():
@@ -397,6 +422,13 @@ def test_quantile_of_one_block_and_of_a_few_values():
     # One block is no evidence on a share strictly between 0 and 1.
     found = median.estimate(np.array([[1.0, 2.0, 3.0]]), 1e-3)
     assert (found.value, found.low, found.high) == (2.0, -math.inf, math.inf)
+    assert found.stderr == math.inf
+    # All but one agree, and that one is seen.
+    for other in (4.0, 6.0):
+        most = np.repeat([5.0, other], [63, 1])[:, None]
+        found = median.estimate(most, 1e-3)
+        assert (found.value, found.low, found.high) == quantile_one_by_one(most, 0.5, 1e-3)
+        assert ("do not vary" in found.reason) is False
     flat = median.estimate(np.full((9, 2), 5.0), 1e-3)
     assert (flat.value, flat.stderr) == (5.0, 0.0)
     assert flat.reason == "the values do not vary; use the statistic proportion"
@@ -420,11 +452,13 @@ def test_a_hand_calculation_is_its_own_interval():
 
 
 def test_ratio_to_zero_is_not_a_number():
-    value, influence = ratio.influence(np.array([[1.0, 1.0], [2.0, -1.0]]))
+    value, influence = ratio.influence(np.array([[1.0, 1.0], [2.0, -1.0], [3.0, 0.0]]))
     assert math.isnan(value)
-    np.testing.assert_array_equal(influence, [0, 0])
+    np.testing.assert_array_equal(influence, [0, 0, 0])
     with pytest.raises(ValueError, match="returned tuple; it must"):
         ratio.reduce((np.ones((2, 1)),) * 3)
+    with pytest.raises(ValueError, match="returned list; it must"):
+        ratio.reduce([np.ones((2, 1))] * 2)
 
 
 def test_names():

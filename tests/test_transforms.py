@@ -299,19 +299,21 @@ def test_one_side_without_entries_between_pairs_is_enough(seed, pairing, distanc
     assert low - 1e-9 <= np.trace(turned @ a @ a.T) <= high + 1e-9
 
 
+@pytest.mark.parametrize("scale", [1.0, 2.0**20, 2.0**-20])
 @pytest.mark.parametrize(("pairing", "other"), [("halves", 1), ("neighbours", 2)])
-def test_one_entry_between_pairs_on_both_sides_is_refused(pairing, other):
+def test_one_entry_between_pairs_on_both_sides_is_refused(pairing, other, scale):
     """Coordinate 0 is paired with 2 in halves and with 1 as neighbours."""
     for entry, meets in ((0.5, True), (-0.5, True), (1e-11, True), (1e-13, False), (0.0, False)):
         cov = np.eye(4)
         cov[0, other] = cov[other, 0] = entry
+        cov *= scale
         if meets:
             with pytest.raises(ValueError, match="entries between different pairs"):
                 rotations.variance_bounds(cov, cov, pairing)
         else:
-            assert rotations.variance_bounds(cov, cov, pairing) == (4.0, 4.0)
-        assert rotations.variance_bounds(cov, np.eye(4), pairing) == (4.0, 4.0)
-        assert rotations.variance_bounds(2 * np.eye(4), cov, pairing) == (8.0, 8.0)
+            assert rotations.variance_bounds(cov, cov, pairing) == (4 * scale**2, 4 * scale**2)
+        assert rotations.variance_bounds(cov, np.eye(4), pairing) == (4 * scale, 4 * scale)
+        assert rotations.variance_bounds(2 * np.eye(4), cov, pairing) == (8 * scale, 8 * scale)
 
 
 def test_bounds_of_one_pair_by_hand():
