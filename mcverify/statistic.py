@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from mcverify.interval import CAREFUL, Caution, Estimate, chernoff, no_interval, studentised
+from mcverify.interval import CAUTION, Estimate, chernoff, no_interval, studentised
 
 Array = NDArray[np.float64]
 Influence = Callable[[Array], tuple[float, Array]]
@@ -36,7 +35,9 @@ class Statistic:
         influence is made of, and whose skewness its interval must pay for as well.
     curvature : the numbers of all blocks -> what the estimate loses to second order, for each
         t²/blocks: a variance its block means' variance, as their mean is squared in it.
-    caution : when the interval is trusted.
+    lean : the numbers of all blocks -> what the studentised error of a curved statistic has more
+        than that of a mean, z, for each z²/√blocks: its standard error moves with its error.
+    caution : blocks for each t² from which on the interval is trusted.
     back : from the scale on which the estimate is a mean to the statistic's own.
     interval : replaces the studentised interval by one of the statistic's own.
     """
@@ -47,7 +48,8 @@ class Statistic:
     moments: float
     parts: Callable[[Array], Array] | None = None
     curvature: Callable[[Array], float] | None = None
-    caution: Caution = CAREFUL
+    lean: Callable[[Array], float] | None = None
+    caution: float = CAUTION
     back: Callable[[float], float] | None = None
     interval: Callable[[Array, float], Estimate] | None = None
 
@@ -75,7 +77,8 @@ class Statistic:
         value, influence = self.influence(table)
         parts = None if self.parts is None else self.parts(table)
         curvature = 0.0 if self.curvature is None else self.curvature(table)
-        found = studentised(value, influence, error_rate, parts, curvature, self.caution)
+        lean = 0.0 if self.lean is None else self.lean(table)
+        found = studentised(value, influence, error_rate, parts, curvature, self.caution, lean)
         if self.back is None:
             return found
         back = self.back
@@ -157,7 +160,7 @@ variance = Statistic(
 std = replace(variance, name="std", back=lambda value: math.sqrt(max(value, 0.0)))
 kurtosis = Statistic(  # excess: 0 for the normal law
     "kurtosis", lambda values: _central(values, 4), _kurtosis_influence, moments=12,
-    parts=_kurtosis_parts, caution=Caution(blocks=64, delta=0.25),  # measured, as Caution's own
+    parts=_kurtosis_parts, caution=64,  # measured, as CAUTION is
 )
 
 
@@ -177,7 +180,17 @@ def _ratio_influence(table: Array) -> tuple[float, Array]:
     return value, (table[:, 0] - value * table[:, 1]) / bottom if bottom else table[:, 0] * 0
 
 
-ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3, parts=lambda table: table)
+def _ratio_lean(table: Array) -> float:
+    # With e = top − truth·bottom the studentised error is √blocks·ē/sd(e − error·bottom): exactly
+    # that of e's mean, but for the error, z·sd(e)/(√blocks·E bottom), in the spread.
+    _, influence = _ratio_influence(table)
+    spread = float(influence.std())
+    if not spread > 0:
+        return 0.0
+    return abs(float(np.mean(influence * (table[:, 1] / table[:, 1].mean() - 1)))) / spread
+
+
+ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3, lean=_ratio_lean)
 
 
 def slope(of: Statistic) -> Statistic:
@@ -202,19 +215,24 @@ def slope(of: Statistic) -> Statistic:
             parts.append(np.column_stack([np.full(len(table), float(x)), table]))
         return np.stack(parts, axis=1)
 
+    def logarithms(table: Array) -> list[tuple[float, Array, float]]:
+        return [_logarithm(of, column) for column in np.moveaxis(table[:, :, 1:], 1, 0)]
+
     def influence(table: Array) -> tuple[float, Array]:
-        weights = _slope_weights(table)
-        total, parts = 0.0, np.zeros(len(table))
-        for weight, column in zip(weights, np.moveaxis(table[:, :, 1:], 1, 0), strict=True):
-            value, part = of.influence(column)
-            if of.back is not None:
-                value, part = _moved_back(of.back, value, part)
-            if not value > 0:
-                raise ValueError(f"slope({of.name}): found {value:g}; only a positive number "
-                                 "grows like a power")
-            total += weight * math.log(value)
-            parts += weight * part / value
-        return float(total), parts
+        weights, found = _slope_weights(table), logarithms(table)
+        total = sum(weight * log for weight, (log, _, _) in zip(weights, found, strict=True))
+        parts = [weight * part for weight, (_, part, _) in zip(weights, found, strict=True)]
+        return float(total), np.sum(parts, axis=0)
+
+    def lean(table: Array) -> float:
+        # log v^power at an error of e·v is e·power − e²·power/2, and its influence 1 − e times
+        # that at v; e and z are correlated, and what is not of z averages out.
+        _, y = influence(table)
+        spread = float(y.std())
+        if not spread > 0:
+            return 0.0
+        bends = [np.mean(part * y) ** 2 / power for _, part, power in logarithms(table)]
+        return abs(float(_slope_weights(table) @ bends)) / (2 * spread**3)
 
     def parts(table: Array) -> Array:
         columns = []
@@ -239,15 +257,24 @@ def slope(of: Statistic) -> Statistic:
 
     own = of.interval is not None
     return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments,
-                     parts=None if own else parts, caution=of.caution,
-                     interval=interval if own else None)
+                     parts=None if own else parts, lean=None if own else lean,
+                     caution=of.caution, interval=interval if own else None)
 
 
-def _moved_back(back: Callable[[float], float], value: float, part: Array) -> tuple[float, Array]:
-    """An estimate and its influence on the statistic's own scale, to first order."""
-    step = 1e-6 * abs(value)
-    rate = (back(value + step) - back(value - step)) / (2 * step) if step else math.nan
-    return back(value), part * rate
+def _logarithm(of: Statistic, table: Array) -> tuple[float, Array, float]:
+    """The log of an estimate, the influence of that to first order, and its elasticity.
+
+    The elasticity is d log(estimate)/d log(what is a mean): 1/2 for a standard deviation.
+    """
+    value, part = of.influence(table)
+    own, power = value, 1.0
+    if of.back is not None and value > 0:
+        own, step = of.back(value), 1e-6
+        power = math.log(of.back(value * (1 + step)) / of.back(value * (1 - step))) / (2 * step)
+    if not own > 0:
+        raise ValueError(f"slope({of.name}): found {own:g}; only a positive number grows like a "
+                         "power")
+    return math.log(own), power * part / value, power
 
 
 def _slope_weights(table: Array) -> Array:
@@ -320,6 +347,19 @@ def _nearest(
     return float(ordered[outside])
 
 
+def _quantile_error(table: Array, ordered: Array, level: float) -> float:
+    # A quarter of the distance between the values two standard errors of the share from the level;
+    # not known while the share does not vary, as where the quantile is the largest value.
+    def at(share: float) -> float:
+        return float(ordered[min(max(math.ceil(share * ordered.size), 1), ordered.size) - 1])
+
+    below = (table <= at(level)).mean(axis=1)
+    error = float(below.std(ddof=1)) / math.sqrt(len(table)) if len(table) > 1 else 0.0
+    if error == 0:
+        return math.nan
+    return (at(level + 2 * error) - at(level - 2 * error)) / 4
+
+
 def quantile(level: float) -> Statistic:
     """The value below which a share ``level`` of all values lies; needs no moments.
 
@@ -352,9 +392,7 @@ def quantile(level: float) -> Statistic:
         low = _nearest(lambda i: contradicted(i, -1), ordered, centre, -1)
         high = _nearest(lambda i: contradicted(i, +1), ordered, centre, +1)
         reason = "" if math.isfinite(high - low) else f"too few blocks to bound {name}"
-        # In normal units the interval is 2t standard errors wide: a standard error to show.
-        t = -float(stdtrit(max(len(table) - 1, 1), error_rate / 2))
-        return Estimate(value, (high - low) / (2 * t), low, high, reason)
+        return Estimate(value, _quantile_error(table, ordered, level), low, high, reason)
 
     return Statistic(name, _flat, influence, moments=0, interval=interval)
 

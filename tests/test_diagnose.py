@@ -14,7 +14,7 @@ from mcverify.diagnose import diagnose, predicted_variances, score_variance, tab
 from mcverify.diagnose.blocks import block_sums, blocks_needed, number_of_blocks
 from mcverify.diagnose.population import tokens_of
 from mcverify.diagnose.report import VERDICTS
-from mcverify.interval import CAREFUL, studentised
+from mcverify.interval import CAUTION, studentised
 from mcverify.statistic import kurtosis, ratio
 from mcverify.theory import softmax
 
@@ -319,13 +319,13 @@ def test_too_few_units_are_never_judged():
 
 
 @pytest.mark.parametrize("rate", [1e-4, 1e-7])
-@pytest.mark.parametrize("caution", [CAREFUL, kurtosis.caution])
+@pytest.mark.parametrize("caution", [CAUTION, kurtosis.caution])
 def test_so_many_blocks_are_needed(rate, caution):
     least = blocks_needed(rate, caution)
     for blocks, enough in ((least - 1, False), (least, True), (least + 1, True)):
         found = studentised(0.0, np.resize([1.0, -1.0], blocks), rate, caution=caution)
         assert ("too few" not in found.reason) == enough
-    if caution is CAREFUL:
+    if caution is CAUTION:
         assert number_of_blocks(4 * least, rate) == least
         assert number_of_blocks(10**5, rate) >= least
 

@@ -10,10 +10,12 @@ import shlex
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from conftest import RESULTS
 
 from mcverify.cli import main
+from mcverify.selfcheck.row import FEW
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -70,3 +72,18 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_figures_of_the_self_check_are_those_of_its_table():
+    table = pd.read_csv(ROOT / "results" / "selfcheck.csv")
+    text = " ".join((ROOT / "docs" / "verdicts.md").read_text().split())
+    counts = table["verdict"].value_counts()
+    assert set(counts.index) <= {"ok", "open", "noted"}
+    judged = counts["ok"] + counts["open"]
+    assert (f"Of {judged} properties {counts['ok']} pass, {counts['open']} are left open" in text)
+    misses = table[table["check"].str.startswith("miss") & (table["effective"] >= FEW)]
+    assert (misses["ratio"] + 3 * misses["mc_error"] / misses["nominal"]).max() <= 2
+    worst = misses.loc[misses["ratio"].idxmax()]
+    assert (worst["statistic"], worst["data"]) == ("variance", "scores of normal, d_k 2")
+    error = worst["mc_error"] / worst["nominal"]
+    assert f"and {worst['blocks']} blocks, is {worst['ratio']:.2f} ± {error:.2f} times" in text

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from mcverify.interval import MIN_SPREAD, Caution, Estimate, chernoff, studentised
+from mcverify.interval import MIN_SPREAD, Estimate, chernoff, studentised
 from mcverify.prediction import (
     ClaimError,
     Margin,
@@ -18,8 +18,6 @@ from mcverify.prediction import (
     relative,
 )
 from mcverify.statistic import mean
-
-ANY = Caution(blocks=0, delta=math.inf)
 
 
 def alternating(blocks):
@@ -36,13 +34,13 @@ def kl(p, mu):
 
 def test_two_blocks_by_hand():
     """One degree of freedom: t is tan of an angle, 1 at a quarter a side; stderr √(2/1/2)."""
-    found = studentised(-3.0, np.array([-1.0, 1.0]), 0.5, caution=ANY)
+    found = studentised(-3.0, np.array([-1.0, 1.0]), 0.5, caution=0)
     assert (found.value, found.stderr, found.reason) == (-3.0, 1.0, "")
     assert (found.low, found.high) == pytest.approx((-4, -2), rel=1e-12)
 
 
 def test_one_block_keeps_its_value():
-    found = studentised(7.0, np.zeros(1), 0.5, caution=ANY)
+    found = studentised(7.0, np.zeros(1), 0.5, caution=0)
     assert found.value == 7
     assert math.isnan(found.stderr)
     assert found.reason == "one block has no spread to judge by"
@@ -57,6 +55,10 @@ def test_curvature_widens_both_sides_by_t_squared_over_blocks(curvature):
     assert found.stderr == pytest.approx(stderr, rel=1e-14)
 
 
+def second_order(values, t):
+    return max(stats.kurtosis(values), 0.0) / 2 * t**3 / len(values)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_largest_skewness_counts_whatever_its_sign(sign):
     skew = sign * np.random.default_rng(3).standard_exponential(4000)
@@ -65,8 +67,31 @@ def test_the_largest_skewness_counts_whatever_its_sign(sign):
     t = stats.t(3999).isf(5e-4)
     delta = sign * stats.skew(skew) * (2 * t**2 + 1) / (6 * math.sqrt(4000))
     assert delta > 0.01
-    assert found.high / found.stderr == pytest.approx(t + delta, rel=1e-10)
+    expected = t + delta + second_order(skew, t)
+    assert found.high / found.stderr == pytest.approx(expected, rel=1e-10)
     assert studentised(0.0, sign * (skew - skew.mean()), 1e-3).reason == ""
+
+
+def test_heavy_values_pay_to_second_order_and_light_ones_do_not():
+    u = (np.arange(400) + 0.5) / 400
+    t = stats.t(399).isf(5e-4)
+    for values in (u - 0.5, stats.laplace.ppf(u)):  # symmetric: of no skewness
+        found = studentised(0.0, values, 1e-3)
+        more = found.high / found.stderr - t
+        assert more == pytest.approx(second_order(values, t), abs=1e-10)
+        assert (more > 0.1) is (stats.kurtosis(values) > 0)
+
+
+def test_lean_moves_both_ends_by_t_squared_over_the_root_of_blocks():
+    t = stats.t(399).isf(5e-4)
+    found = studentised(5.0, alternating(400), 1e-3, lean=0.7)
+    half = (t + 0.7 * t**2 / 20) * math.sqrt(1 / 399)
+    assert (5 - found.low, found.high - 5) == pytest.approx((half, half), rel=1e-10)
+    for lean, given in ((0.49 * 20 / t**2, True), (0.51 * 20 / t**2, False)):
+        reason = studentised(5.0, alternating(400), 1e-3, lean=lean).reason
+        assert (reason == "") is given
+    assert reason == ("the blocks are too skew for an interval: skewness 0 and lean "
+                      f"{0.51 * 20 / t**2:.3g} over 400 blocks")
 
 
 def test_parts_that_do_not_vary_cost_nothing():
@@ -99,8 +124,6 @@ def test_delta_is_trusted_up_to_a_half():
         deltas.append(stats.skew(x) * (2 * t * t + 1) / (6 * math.sqrt(blocks)))
     assert given == [delta <= 0.5 for delta in deltas]
     assert 100 < sum(given) < 190
-    # At the edge itself it counts: no skewness passes where none is allowed.
-    assert studentised(0.0, alternating(200), rate, caution=Caution(8, 0.0)).reason == ""
 
 
 def test_an_interval_waits_for_eight_t_squared_blocks():

@@ -101,7 +101,7 @@ def _table(case: Case) -> Outcome:
     world = world_of(case)
     numbers = 2 * world.tokens * world.d_k
     t = -float(ndtri(ERROR_RATE / 2))
-    least = 2 ** math.ceil(math.log2(case.claim.statistic.caution.blocks * t * t) + 0.5)
+    least = 2 ** math.ceil(math.log2(case.claim.statistic.caution * t * t) + 0.5)
     blocks = max(least, min(BLOCKS, 2 ** int(math.log2(max(1, NUMBERS // numbers)))))
     tables = []
     for first, size in world.chunks(0, blocks):

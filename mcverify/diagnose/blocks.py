@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from mcverify.diagnose.population import Indices, Tokens
-from mcverify.interval import CAREFUL, Caution
+from mcverify.interval import CAUTION
 from mcverify.laws.law import Array
 
 LEAST = 4  # units a block: each half needs two for a covariance
@@ -24,14 +24,14 @@ PARTS = 16  # of all units, each left out once for a standard error
 
 
 @lru_cache
-def blocks_needed(rate: float, caution: Caution = CAREFUL) -> int:
+def blocks_needed(rate: float, caution: float = CAUTION) -> int:
     """The fewest blocks that interval.studentised gives an interval for.
 
     >>> blocks_needed(1e-4)
     130
     """
     return next(blocks for blocks in count(2)
-                if blocks >= caution.blocks * float(stdtrit(blocks - 1, rate / 2)) ** 2)
+                if blocks >= caution * float(stdtrit(blocks - 1, rate / 2)) ** 2)
 
 
 def number_of_blocks(units: int, rate: float) -> int:

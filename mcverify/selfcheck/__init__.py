@@ -49,10 +49,10 @@ class Effort:
 
 
 SHARE = {  # of the effort, for statistics that take long
-    "kurtosis": 0.25, "median": 0.25, "quantile 0.9": 0.25, "ratio": 0.5,
+    "kurtosis": 0.4, "median": 0.4, "quantile 0.9": 0.25, "ratio": 0.5,
     "slope of variance": 0.5,
 }
-LONG = Effort(sequences=12_000, scatter=12_000, replications=500, looks=4)
+LONG = Effort(sequences=12_000, scatter=12_000, replications=600, looks=4)
 SHORT = Effort(sequences=1000, scatter=600, replications=200, looks=2, keys=frozenset({
     ("mean", "normal"), ("mean", "exponential"), ("variance", "scores, d_k 2"), ("std", "laplace"),
     ("slope of variance", "rademacher"), ("proportion", "exponential"), ("median", "one"),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from mcverify.interval import Caution, Estimate
+from mcverify.interval import MAX_DELTA, Estimate
 from mcverify.selfcheck.limits import quantile_of_t
 from mcverify.selfcheck.population import Population
 
@@ -26,12 +26,12 @@ def plain_z(population: Population) -> Population:
 
 
 def first_order(population: Population) -> Population:
-    """value ± (t + δ)·stderr, and no interval while δ exceeds ½: see limits."""
+    """value ± (t + δ)·stderr, by the influence's skewness alone, and no interval while δ > ½."""
     def multiple(y: Array, rate: float) -> float:
         t = quantile_of_t(rate, len(y))
         delta = abs(float(np.mean(y**3))) / float(np.mean(y**2)) ** 1.5 * (2 * t * t + 1)
         delta /= 6 * math.sqrt(len(y))
-        return t + delta if delta <= 0.5 else math.inf
+        return t + delta if delta <= MAX_DELTA else math.inf
 
     return _with(population, multiple)
 
@@ -44,9 +44,10 @@ def too_sure(population: Population, times: float = 2.0) -> Population:
 
 
 def unmended(population: Population) -> Population:
-    """Of first order alone: any number of blocks, no skewness but the influence's own."""
-    statistic = replace(population.statistic, caution=Caution(0, 0.5), parts=None, curvature=None)
-    return replace(population, name=f"unmended-{population}", statistic=statistic)
+    """The same for any number of blocks."""
+    rule = first_order(population)
+    statistic = replace(rule.statistic, caution=0, parts=None)
+    return replace(rule, name=f"unmended-{population}", statistic=statistic)
 
 
 def _with(population: Population, multiple: Callable[[Array, float], float]) -> Population:

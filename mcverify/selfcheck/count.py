@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from mcverify.interval import Estimate
-from mcverify.selfcheck.limits import ALLOWED, most, uneven
+from mcverify.selfcheck.limits import most, uneven
 from mcverify.selfcheck.population import Population
 from mcverify.selfcheck.row import Row, counted, noted, scatter
 from mcverify.selfcheck.tilt import SIDES, missed
@@ -33,13 +33,8 @@ def at(population: Population, blocks: int, check: str) -> dict[str, Any]:
 
 
 def most_of(population: Population, rate: float, blocks: int) -> float:
-    """How many times its rate a population's interval may miss on one side: see limits.
-
-    The second order is worked out for means; a curved statistic is granted what any is.
-    """
-    if population.curved:
-        return ALLOWED
-    return most(rate, blocks, *population.shape, population.step / math.sqrt(blocks))
+    """How many times its rate a population's interval may miss on one side: see limits."""
+    return most(rate, blocks, population.step / math.sqrt(blocks))
 
 
 def rows(
@@ -135,7 +130,8 @@ def _tail_rows(population: Population, blocks: int, z: Array) -> list[Row]:
     found = []
     for level in LEVELS:
         edge = -float(stdtrit(blocks - 1, level))
-        off = uneven(level, blocks, population.shape[0], population.step / math.sqrt(blocks))
+        off = uneven(level, blocks, population.skewness, population.step / math.sqrt(blocks),
+                     population.lean)
         for side, name in SIDES.items():
             found.append(counted(at(population, blocks, f"pivot beyond {name} {level:.0%}"), level,
                                  int((side * z > edge).sum()), len(z), off, 1 / off))

@@ -138,6 +138,4 @@ def _most(subject: Coin | Order, rate: float, blocks: int) -> float:
     if subject.statistic is proportion:
         return 1.0  # Chernoff's bound is one
     p = subject.chance
-    spread = math.sqrt(p * (1 - p))
-    return most(rate, blocks, (1 - 2 * p) / spread, (1 - 6 * p * (1 - p)) / spread**2,
-                1 / spread / math.sqrt(blocks))
+    return most(rate, blocks, 1 / math.sqrt(p * (1 - p) * blocks))

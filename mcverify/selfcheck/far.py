@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mcverify.interval import MAX_DELTA
 from mcverify.selfcheck.count import at, most_of
 from mcverify.selfcheck.limits import LOOK_RATE, quantile_of_t
 from mcverify.selfcheck.population import Population
@@ -18,11 +19,10 @@ STOPS = [stop for _, stop in looks()]
 
 def given_from(population: Population, rate: float) -> int:
     """The first look at which samples of the law itself usually have an interval."""
-    caution, skewness = population.statistic.caution, population.shape[0]
     for stop in STOPS:
         t = quantile_of_t(rate, stop)
-        delta = skewness * (2 * t * t + 1) / (6 * math.sqrt(stop))
-        if stop >= caution.blocks * t * t and delta <= caution.delta:
+        first = max(population.skewness * (2 * t * t + 1) / 6, population.lean * t * t)
+        if stop >= population.statistic.caution * t * t and first / math.sqrt(stop) <= MAX_DELTA:
             return stop
     raise ValueError(f"{population.statistic.name} of {population}: no interval at rate {rate:g} "
                      f"up to {STOPS[-1]} blocks; use more values a block")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.selfcheck.limits import quantile_of_t
-from mcverify.selfcheck.sight import Seen, is_curved, sight, straight
+from mcverify.selfcheck.sight import Seen, sight, straight
 from mcverify.statistic import Statistic, std, variance
 
 Array = NDArray[np.float64]
@@ -37,13 +37,12 @@ class Population:
     statistic : whose interval is judged.
     truth : what it estimates, on the scale where the estimate is a mean.
     features : (few, cells): of each cell's midpoint; the first is the influence.
-    seen : chances of the cells -> (error, influence, parts) of the statistic under those.
+    seen : chances of the cells -> (error, influence, parts, lean) of the statistic under those.
     draw : (rng, cells) -> the table of such blocks.
     chances : of the cells; None if they are equally likely.
     step : by how many standard deviations of a block value a sum of them moves, on a lattice.
     z : table -> the studentised error, where it is not (estimate − truth)/stderr.
     corrected : whether the interval pays for skewness, so that a tilt must, too.
-    curved : whether the statistic is a function of means, and not a mean.
     """
 
     name: str
@@ -56,7 +55,6 @@ class Population:
     step: float = 0.0
     z: Pivot | None = None
     corrected: bool = True
-    curved: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -99,15 +97,16 @@ class Population:
         return quantile_of_t(rate, blocks) if self.statistic.interval is None else 0.0
 
     @cached_property
-    def shape(self) -> tuple[float, float]:
-        """Largest skewness, and excess kurtosis, of what the interval looks at, by cells."""
-        _, y, parts = self.seen(self.base)
+    def skewness(self) -> float:
+        """The largest of what the interval looks at, by cells."""
+        _, y, parts, _ = self.seen(self.base)
         columns = [y, *parts] if self.statistic.parts else [y]
-        moments = []
-        for column in columns:
-            second, third, fourth = (float(self.base @ column**k) for k in (2, 3, 4))
-            moments.append((abs(third) / second**1.5, fourth / second**2 - 3))
-        return max(moments)
+        return float(max(abs(self.base @ c**3) / (self.base @ c**2) ** 1.5 for c in columns))
+
+    @cached_property
+    def lean(self) -> float:
+        """What the interval pays for a curved statistic, by cells."""
+        return self.seen(self.base)[3]
 
 
 def of_values(
@@ -128,7 +127,7 @@ def of_values(
         return table((corners[cells] + rng.random((len(cells), width))) / side)
 
     return Population(name, statistic, truth, *sight(statistic, table((corners + 0.5) / side)),
-                      draw, curved=is_curved(statistic))
+                      draw)
 
 
 def resampled(name: str, statistic: Statistic, values: Any) -> Population:
@@ -138,7 +137,7 @@ def resampled(name: str, statistic: Statistic, values: Any) -> Population:
     if statistic in (variance, std):  # of the law itself: without the correction of a sample's bias
         truth = float(table[:, 1].mean() + table[:, 0].var())
     return Population(name, statistic, truth, *sight(statistic, table),
-                      lambda rng, cells: table[cells], curved=is_curved(statistic))
+                      lambda rng, cells: table[cells])
 
 
 def of_shares(level: float, tokens: int, statistic: Statistic) -> Population:

@@ -1,7 +1,8 @@
 """From the blocks of some cells to what a tilt of their chances looks at.
 
 Features are numbers of each cell, whose exponential families are the tilts. Sight is what the
-statistic would be under other chances: (chances) -> (error, influence, parts).
+statistic would be under other chances: (chances) -> (error, influence, parts,
+lean).
 """
 
 import math
@@ -13,41 +14,40 @@ from numpy.typing import NDArray
 from mcverify.statistic import Statistic, kurtosis, mean, ratio, variance
 
 Array = NDArray[np.float64]
-Seen = Callable[[Array], tuple[float, Array, list[Array]]]
+Seen = Callable[[Array], tuple[float, Array, list[Array], float]]
 
+FLAT = 1e-12  # keeps a spread that is nil from dividing by it
 SLOPES = {f"slope of {of.name}": of for of in (mean, variance)}  # over two widths
 
 
 def straight(y: Array, base: Array | None = None) -> tuple[Array, Seen]:
     """Features and sight of a mean of y, whose own mean is the truth."""
     y = y - (y.mean() if base is None else base @ y)
-    return np.stack([y, y**2, y**3]), lambda q: (float(q @ y), y - q @ y, [])
+    return np.stack([y, y**2, y**3]), lambda q: (float(q @ y), y - q @ y, [], 0.0)
 
 
 def curved(top: Array, bottom: Array, power: float, log: float = 0.0) -> tuple[Array, Seen]:
     """Features and sight of E top/(E bottom)^power, as kurtosis and ratio are.
 
-    With ``log`` the statistic is that times the logarithm of the quotient, as a slope is.
+    With ``log`` the statistic is that times the logarithm of E top/E bottom, as a slope is.
     """
     top, bottom = top / (top.mean() if log else 1), bottom / bottom.mean()
     truth = float(top.mean())
 
-    def seen(q: Array) -> tuple[float, Array, list[Array]]:
+    def seen(q: Array) -> tuple[float, Array, list[Array], float]:
         a, b = float(q @ top), float(q @ bottom)
-        influence = (top - a) / b**power - power * a * (bottom - b) / b ** (power + 1)
-        error = a / b**power - truth
+        parts, shares = [top - a, bottom - b], [top / a - 1, bottom / b - 1]
+        y, error = a / b**power * (shares[0] - power * shares[1]), a / b**power - truth
         if log:
-            error, influence = log * math.log(a / b**power), log * b**power / a * influence
-        return error, influence, [top - a, bottom - b]
+            y, error = log * (shares[0] - shares[1]), log * math.log(a / b)
+        square = float(q @ y**2) + FLAT
+        along, across = (float(q @ (y * share)) for share in shares)
+        lean = log * (along**2 - across**2) / (2 * square**1.5) if log else across / square**0.5
+        return error, y, parts, abs(lean) if power == 1 else 0.0
 
     y, z = (top - power * truth * bottom) * (log or 1), bottom
     y, z, w = ((v - v.mean()) / v.std() for v in (y, z, top))
     return np.stack([y, z, y * y, z * z, y * z, y**3, w**3, z**3]), seen
-
-
-def is_curved(statistic: Statistic) -> bool:
-    """Whether it is a function of means, and not a mean."""
-    return statistic in (ratio, kurtosis) or statistic.name in SLOPES
 
 
 def sight(statistic: Statistic, table: Array) -> tuple[Array, Seen]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import log_softmax, logsumexp, rel_entr
 
-from mcverify.interval import Estimate
+from mcverify.interval import MAX_DELTA, Estimate
 from mcverify.selfcheck.limits import quantile_of_t
 from mcverify.selfcheck.population import Cells, Population
 
@@ -33,14 +33,19 @@ def missed(found: Estimate, truth: float, side: int) -> bool:
 
 def _room(q: Array, population: Population, blocks: int, t: float, side: int) -> list[float]:
     """How far beyond a miss the law q stands, and how far from being too skew: all >= 0."""
-    per_skewness = (2 * t * t + 1) / (6 * math.sqrt(blocks)) if population.corrected else 0.0
-    error, y, parts = population.seen(q)
+    error, y, parts, lean = population.seen(q)
     beyond = side * error * math.sqrt(blocks) / math.sqrt(q @ y**2 + 1e-12) - t
-    columns = [y, *parts] if population.statistic.parts else [y]
-    deltas = [per_skewness * abs(float(q @ (c * c * c))) / float(q @ c**2 + 1e-12) ** 1.5
-              for c in columns]
-    return [beyond - delta for delta in deltas] + [
-        population.statistic.caution.delta - delta for delta in deltas]
+    if not population.corrected:
+        return [beyond]
+    room, curved = [], lean * t * t / math.sqrt(blocks)
+    for column in [y, *parts] if population.statistic.parts else [y]:
+        second, third, fourth = (float(q @ column**k) for k in (2, 3, 4))
+        second += 1e-12
+        skewness, kurtosis = abs(third) / second**1.5, fourth / second**2 - 3
+        delta = skewness * (2 * t * t + 1) / 6 / math.sqrt(blocks)
+        more = t**3 / blocks * max(kurtosis, 0.0) / 2
+        room += [beyond - delta - curved - more, MAX_DELTA - delta]
+    return room
 
 
 def tilted(population: Population, blocks: int, rate: float, side: int) -> Array | None:
@@ -51,7 +56,7 @@ def tilted(population: Population, blocks: int, rate: float, side: int) -> Array
     None where no such law is found, as where the interval stands for none.
     """
     t, log_base = quantile_of_t(rate, blocks), np.log(population.base)
-    if population.corrected and blocks < population.statistic.caution.blocks * t * t:
+    if population.corrected and blocks < population.statistic.caution * t * t:
         return None
     basis = population.features - population.features @ population.base[:, None]
     spread = np.sqrt(basis**2 @ population.base)
