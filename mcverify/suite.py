@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -105,15 +106,16 @@ class Suite:
     def _shown(self, kept: list[Finding], fresh: Iterable[Finding]) -> Iterator[Finding]:
         """Pass the findings on, with a bar on a terminal."""
         console = Console(stderr=True)
+        if not console.is_terminal:
+            yield from chain(kept, fresh)
+            return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                    TimeElapsedColumn())
-        with Progress(*columns, console=console, disable=not console.is_terminal,
-                      transient=True) as progress:
+        with Progress(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("cases", total=len(self.cases))
-            for findings in (kept, fresh):
-                for finding in findings:
-                    progress.advance(bar)
-                    yield finding
+            for finding in chain(kept, fresh):
+                progress.advance(bar)
+                yield finding
 
     def _write(self, complete: bool) -> None:
         """The tables beside those of the claims; all of them only after a complete run."""

@@ -114,6 +114,15 @@ def test_tail_index(distribution, index):
     assert tail_index(distribution) == pytest.approx(index, rel=1e-3)
 
 
+def test_quantiles_that_stand_still_do_not_make_a_tail_light(monkeypatch):
+    # As those of Cauchy's law did in SciPy before 1.15: ±1.6e16 from 1e-17 on.
+    monkeypatch.setattr(type(stats.cauchy), "_isf", lambda _, p: np.minimum(1 / np.pi / p, 1.6e16))
+    monkeypatch.setattr(type(stats.cauchy), "_ppf", lambda _, p: np.maximum(-1 / np.pi / p, -1.6e16))
+    frozen = stats.cauchy()
+    assert frozen.isf(1e-50) == frozen.isf(1e-100) == 1.6e16
+    assert tail_index(frozen) == 1
+
+
 def test_moments_that_do_not_exist_are_declared_so():
     assert math.isnan(laws.student_t(1).mean)
     assert math.isinf(laws.student_t(2).variance)

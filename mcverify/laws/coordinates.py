@@ -174,7 +174,7 @@ def tail_index(distribution: Any) -> float:
     Moments exist below order a. For a continuous law it is read off the quantiles at 1e-50 and
     1e-100 (Student t gives its df), so a law that only looks heavy there, such as a wide
     lognormal, gets a finite order: too few moments declared is the safe side. Where quantiles
-    give out, and for discrete laws, the moments themselves are asked.
+    give out or stand still, and for discrete laws, the moments themselves are asked.
 
     >>> from scipy import stats
     >>> [round(tail_index(law), 6) for law in (stats.t(3), stats.cauchy(), stats.norm())]
@@ -191,10 +191,10 @@ def tail_index(distribution: Any) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of quantiles that give out
             inner, outer = abs(float(quantile(near))), abs(float(quantile(far)))
-        if not (math.isfinite(inner) and math.isfinite(outer)):
-            index = min(index, _moments_by_value(distribution))
-        elif outer > inner > 0:
+        if math.inf > outer > inner > 0:
             index = min(index, math.log(near / far) / math.log(outer / inner))
+        else:
+            index = min(index, _moments_by_value(distribution))
     return index if index < 30 else math.inf  # an exponential tail reads as 115/ln 2 = 166
 
 
