@@ -116,8 +116,9 @@ def test_tail_index(distribution, index):
 
 def test_quantiles_that_stand_still_do_not_make_a_tail_light(monkeypatch):
     # As those of Cauchy's law did in SciPy before 1.15: ±1.6e16 from 1e-17 on.
-    monkeypatch.setattr(type(stats.cauchy), "_isf", lambda _, p: np.minimum(1 / np.pi / p, 1.6e16))
-    monkeypatch.setattr(type(stats.cauchy), "_ppf", lambda _, p: np.maximum(-1 / np.pi / p, -1.6e16))
+    cauchy = type(stats.cauchy)
+    monkeypatch.setattr(cauchy, "_isf", lambda _, p: np.minimum(1 / np.pi / p, 1.6e16))
+    monkeypatch.setattr(cauchy, "_ppf", lambda _, p: np.maximum(-1 / np.pi / p, -1.6e16))
     frozen = stats.cauchy()
     assert frozen.isf(1e-50) == frozen.isf(1e-100) == 1.6e16
     assert tail_index(frozen) == 1
