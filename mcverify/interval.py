@@ -53,6 +53,7 @@ def no_interval(value: float, stderr: float, reason: str) -> Estimate:
     return Estimate(value, stderr, -math.inf, math.inf, reason)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest there are
 def studentised(
     value: float, influence: Array, error_rate: float,
     parts: Array | None = None, curvature: float = 0.0, caution: float = CAUTION,
@@ -81,6 +82,8 @@ def studentised(
     if blocks < 2:
         return no_interval(value, math.nan, "one block has no spread to judge by")
     stderr = math.sqrt(float(np.dot(influence, influence)) / (blocks - 1) / blocks)
+    if not math.isfinite(stderr):
+        return no_interval(value, stderr, "the squares of the values overflow; use a larger unit")
     if not stderr > MIN_SPREAD * abs(value):
         return no_interval(value, stderr, "the values do not vary from block to block; for a "
                                           "share or an identity use the statistic proportion")

@@ -39,6 +39,12 @@ def test_two_blocks_by_hand():
     assert (found.low, found.high) == pytest.approx((-4, -2), rel=1e-10)
 
 
+def test_squares_that_overflow_give_no_interval():
+    found = studentised(0.0, 1e200 * alternating(400), 1e-3)
+    assert (found.stderr, found.low, found.high) == (math.inf, -math.inf, math.inf)
+    assert found.reason == "the squares of the values overflow; use a larger unit"
+
+
 def test_one_block_keeps_its_value():
     found = studentised(7.0, np.zeros(1), 0.5, caution=0)
     assert found.value == 7

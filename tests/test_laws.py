@@ -1,6 +1,7 @@
 """Laws: what each declares is what its draws have, and what is wrong is said."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -171,3 +172,14 @@ def test_laws_are_values():
     assert len({laws.student_t(5), laws.student_t(5), laws.student_t(6)}) == 2
     assert all(isinstance(law, laws.Law) for law in IID + DEPENDENT)
     assert str(laws.correlated(laws.normal, 0.3)) == "correlated[normal-0.3]"
+
+
+@pytest.mark.parametrize("law", [
+    laws.student_t(1), laws.stable(0.9), laws.iid(stats.cauchy(), raw=True),
+], ids=str)
+def test_laws_without_moments_equal_their_copies(law):
+    assert math.isnan(law.mean)
+    # Of a law whose numbers are not those of the same object: nan is not equal to itself.
+    other = replace(law, mean=float("nan"), fourth_moment=float("nan"))
+    assert (other == law, hash(other) == hash(law)) == (True, True)
+    assert law != laws.student_t(2)

@@ -30,9 +30,9 @@ class Iid:
 
     name: str
     sample: Sample = field(compare=False, repr=False)
-    fourth_moment: float
-    mean: float = 0.0
-    variance: float = 1.0
+    fourth_moment: float = field(compare=False)
+    mean: float = field(default=0.0, compare=False)  # by its name: nan is not equal to itself
+    variance: float = field(default=1.0, compare=False)
     finite_moments: float = math.inf
     symmetric: bool = False
     coupled: bool = field(default=False, init=False)
