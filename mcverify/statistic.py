@@ -187,7 +187,7 @@ def _ratio_lean(table: Array) -> float:
     spread = float(influence.std())
     if not spread > 0:
         return 0.0
-    return abs(float(np.mean(influence * (table[:, 1] / table[:, 1].mean() - 1)))) / spread
+    return abs(float(np.mean(influence * table[:, 1]) / table[:, 1].mean())) / spread
 
 
 ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3, lean=_ratio_lean)

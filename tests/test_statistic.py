@@ -451,7 +451,7 @@ def test_quantile_interval_from_the_first_blocks_that_bound_it(level, ends):
     assert first == ends
 
 
-@pytest.mark.parametrize("level", [0.1, 0.5, 0.97, 0.998])
+@pytest.mark.parametrize("level", [0.002, 0.1, 0.5, 0.97, 0.998])
 def test_standard_error_of_a_quantile_is_a_quarter_of_the_distance_of_two_on_either_side(level):
     x = np.random.default_rng(9).laplace(size=(60, 12)).cumsum(axis=1)  # dependent in a block
     found = quantile(level).estimate(x, 1e-2)
