@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
 
     selfchecks = commands.add_parser(
         "selfcheck", help="judge the statistics by truths that are known")
-    selfchecks.add_argument("--short", action="store_true", help="seconds instead of minutes")
+    selfchecks.add_argument("--short", action="store_true", help="seconds instead of minutes, into selfcheck_short.csv")
     selfchecks.add_argument("--seed", type=_seed, default=0, metavar="N",
                             help="all draws descend from it (default: 0)")
     selfchecks.add_argument("--jobs", type=_whole(1), default=None, metavar="N",
@@ -243,7 +243,7 @@ def _selfcheck(options: argparse.Namespace) -> int:
     try:
         with results.held():
             frame = selfcheck.selfcheck(options.short, options.seed, options.jobs)
-            file = results.folder / "selfcheck.csv"
+            file = results.folder / f"selfcheck{'_short' if options.short else ''}.csv"
             results.write_table(file, frame)
     except OSError as error:
         raise UsageError(f"--out {options.out}: cannot be written to ({error.strerror}); choose "

@@ -3,6 +3,7 @@
 import html
 import math
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,6 +86,12 @@ def contradictions(findings: list[Finding]) -> list[Finding]:
     """
     wrong = [finding for finding in findings if not finding.as_declared]
     return [finding for finding in wrong if not finding.case.control] or wrong
+
+
+def bare(claims: Iterable[Claim]) -> list[str]:
+    """The names of the claims that no control shows to be refutable though they need one."""
+    return sorted(claim.name for claim in claims
+                  if claim.expect is Verdict.CONFIRMED and not claim.control_cases())
 
 
 def run_command(claim: Claim) -> str:

@@ -120,8 +120,10 @@ def _second_order(values: Array, t: float) -> float:
 
     The first term is Student's t, so that with δ alone the interval misses exp((t⁴/blocks)·(κ/4 −
     2γ²/9)) times as often as it may; t³/blocks·(κ/4 − 2γ²/9) more standard errors mend it. On the
-    other side, and at γ = 0, it misses less than it may. A sample that misses shows a third to two
-    thirds of its law's κ and even less of its γ, so this gives t³/blocks·κ/2.
+    other side, and at γ = 0, it misses less than it may. A sample that misses shows less of κ and
+    γ than its law has, so this gives t³/blocks·κ/2, which is enough if it shows half of κ. Of laws
+    that are far more skew it shows nearly none, and then MAX_DELTA, which gives few of their
+    samples an interval, has to do; how it all comes out is for `mcverify selfcheck` to measure.
     """
     squares = values * values
     variance = float(squares.mean())

@@ -21,7 +21,7 @@ class Journal:
     """One line a finding, written when it is there; a line cut short by a kill is left out.
 
     A finding is taken up again only for the same case, seed, error rate and version, and only
-    while the file that the claim stands in has not changed.
+    while no Python file of mcverify, nor beside the claim's own, has changed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -68,9 +68,13 @@ def _entry(finding: Finding) -> dict[str, Any]:
 
 
 def _key(case: Case, seed: int, error_rate: float) -> str:
-    return f"{case}|{seed}|{error_rate!r}|{__version__}|{_digest(source(case.claim))}"
+    code = _digest(source(case.claim).parent, "*.py") + _digest(Path(__file__).parent, "**/*.py")
+    return f"{case}|{seed}|{error_rate!r}|{__version__}|{code}"
 
 
 @lru_cache(maxsize=1024)
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file.is_file() else ""
+def _digest(folder: Path, pattern: str) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob(pattern)):
+        digest.update(f"{file.name}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -11,7 +11,7 @@ from mcverify.attention import refuse_all_pairs
 from mcverify.declare import Case, Claim
 from mcverify.discover import load, loaded_from
 from mcverify.rules import call, parameters
-from mcverify.workers import at_step
+from mcverify.workers import apart, at_step
 from mcverify.world import World, generator, world_of
 
 Array = NDArray[np.float64]
@@ -48,11 +48,11 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
     place of the case at work is noted, so that it is known which one killed its process.
     """
     cases = [resolve(reference) for reference in references]
-    world, randomness = world_of(cases[0]), _GlobalRandomness()
+    world, randomness = world_of(cases[0]), GlobalRandomness()
     try:
         q, k = world.draw(seed, first, blocks)
         randomness.untouched(f"the law {world.law}")
-    except Exception as error:
+    except own_faults() as error:
         return [describe(error)] * len(cases)
     outcomes = []
     for index, case in enumerate(cases):
@@ -60,13 +60,21 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
         try:
             table = _table(case, world, q, k, seed, first)
             randomness.untouched("the body")
-        except Exception as error:
+        except own_faults() as error:
             table = describe(error)
         outcomes.append(table)
     return outcomes
 
 
-class _GlobalRandomness:
+def own_faults() -> tuple[type[BaseException], ...]:
+    """What a law or a body may raise without ending the run, for use after ``except``.
+
+    Ctrl-C is left to the parent, so that in a process of its own KeyboardInterrupt is a fault, too.
+    """
+    return (BaseException,) if apart() else (Exception, SystemExit)
+
+
+class GlobalRandomness:
     """The global random states of NumPy and Python, which nothing that is measured may touch."""
 
     def __init__(self) -> None:
@@ -102,6 +110,9 @@ def _table(case: Case, world: World, q: Array, k: Array, seed: int, first: int) 
         values = call(claim.body, available)
         _check_values(values, len(q))
         table = claim.statistic.reduce(values)
+    if len(table) != len(q):
+        raise ValueError(f"the statistic {claim.statistic.name} made {len(table)} rows of {len(q)} "
+                         "blocks; its reduce must give one for each")
     return table if np.isfinite(table).all() else _not_finite(values)
 
 
@@ -138,9 +149,12 @@ def _not_finite(values: Any) -> str:
             "all must be finite")
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """An exception in one line."""
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # its own text breaks
+        text = ""
     if "read-only" in text:
         text += "; q and k are shared with other claims: work on a copy"
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"

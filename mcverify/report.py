@@ -10,9 +10,9 @@ from rich.table import Table
 
 from mcverify.declare import Claim
 from mcverify.discover import origin, source
-from mcverify.finding import Finding, contradictions, run_command
+from mcverify.finding import Finding, bare, contradictions, run_command
 from mcverify.results import Results
-from mcverify.verdict import Verdict, budget, overall
+from mcverify.verdict import budget, overall
 
 COLOURS = {"REFUTED": "yellow", "INCONCLUSIVE": "cyan"}
 
@@ -56,13 +56,12 @@ def run_table(
 def _sums(found: list[Finding], wrong: list[Finding]) -> list[str]:
     controls = [finding for finding in found if finding.case.control]
     claims = {finding.case.claim for finding in found}
-    bare = sorted(claim.name for claim in claims
-                  if claim.expect is Verdict.CONFIRMED and not claim.control_cases())
     right = sum(finding.as_declared for finding in controls)
     lines = [f"claims {len(claims)}, cases {len(found) - len(controls)}, not as declared "
              f"{sum(not f.case.control for f in wrong)}; controls {len(controls)}, refuted {right}"]
-    return lines + ([f"no control shows that these can be refuted: {', '.join(bare)}; name one "
-                     "with controls="] if bare else [])
+    unshown = ", ".join(bare(claims))
+    return lines + ([f"no control shows that these can be refuted: {unshown}; name one with "
+                     "controls="] if unshown else [])
 
 
 def claims_table(claims: Iterable[Claim]) -> None:

@@ -1,5 +1,6 @@
 """From findings to the CSV files of a results folder; only `mcverify run` writes there."""
 
+import csv
 import json
 import math
 import os
@@ -30,9 +31,15 @@ def case_row(finding: Finding) -> dict[str, str]:
     """A case's row: its claim's settings, then its result, numbers with six significant digits.
 
     Six digits absorb the last bits in which the linear algebra of two machines may differ. A
-    setting that only other cases of the claim have is left empty.
+    setting that only other cases of the claim have is left empty. The error rate has all its
+    digits, since a replay depends on it.
     """
-    return settings_row(finding.case) | {name: shown(getattr(finding, name)) for name in COLUMNS}
+    return settings_row(finding.case) | {name: _written(finding, name) for name in COLUMNS}
+
+
+def _written(finding: Finding, name: str) -> str:
+    value = getattr(finding, name)
+    return repr(value) if name == "error_rate" else shown(value)
 
 
 def settings_row(case: Case) -> dict[str, str]:
@@ -73,7 +80,7 @@ def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
 def control_row(finding: Finding) -> dict[str, str]:
     """A near miss's row in controls.csv; the case's name says what was changed."""
     row = {"claim": finding.case.claim.name, "case": str(finding.case)}
-    return row | {name: shown(getattr(finding, name)) for name in CONTROL_COLUMNS[2:]}
+    return row | {name: _written(finding, name) for name in CONTROL_COLUMNS[2:]}
 
 
 def read_rows(file: Path) -> list[dict[str, str]]:
@@ -108,8 +115,9 @@ class Results:
             raise BusyError(f"{self.folder}: another run is writing there; wait for its end, or "
                             "choose another --out") from None
         try:
-            for left in self.folder.glob(".*.csv.*"):  # half written by a run that was killed
-                left.unlink()
+            for pattern in (".*.csv.*", ".run.json.*"):  # half written by a run that was killed
+                for left in self.folder.glob(pattern):
+                    left.unlink()
             yield
         finally:
             lock.release()
@@ -196,4 +204,7 @@ class Results:
 
 def _csv(rows: list[dict[str, str]], columns: Iterable[str] | None = None) -> str:
     frame = pd.DataFrame(rows, columns=None if columns is None else list(columns))
-    return str(frame.to_csv(index=False, lineterminator="\n"))
+    # A carriage return ends a line for some readers, and pandas would not quote it.
+    bare = not any("\r" in value for row in rows for value in row.values())
+    return str(frame.to_csv(index=False, lineterminator="\n",
+                            quoting=csv.QUOTE_MINIMAL if bare else csv.QUOTE_ALL))

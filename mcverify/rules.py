@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from mcverify.grid import Grid
 from mcverify.laws import Law
 from mcverify.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
-from mcverify.statistic import Statistic
+from mcverify.statistic import Statistic, proportion
 from mcverify.verdict import Verdict
 
 if TYPE_CHECKING:
-    from mcverify.declare import Claim
+    from mcverify.declare import Case, Claim
 
 DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
 WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
@@ -21,6 +21,7 @@ COLUMNS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", 
            "claimed_high", "verdict", "expected", "reason")  # of a case's result; no setting's name
 ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
 RESERVED = ("verdicts", "controls", "ledger", "selfcheck", ATLAS)
+NAMES = ("claim", "case")  # the columns that tables of several claims begin with
 COUNTS = ("d_k", "tokens", "keys")
 
 
@@ -86,6 +87,9 @@ def _check_prediction(claim: "Claim", require: Require) -> None:
                 require(False, f"equals raises {type(error).__name__}: {error}; mend it")
         require(isinstance(prediction, Printed), "has equals without within, but no measurement is "
                                                  "exact; add e.g. within=relative(0.02)")
+    if claim.statistic.name == proportion.name:
+        for case in claim.cases():
+            _check_share(case, require)
     if not callable(prediction):
         try:
             claimed_interval(kind, prediction, claim.within)
@@ -93,10 +97,19 @@ def _check_prediction(claim: "Claim", require: Require) -> None:
             require(False, str(error))
 
 
+def _check_share(case: "Case", require: Require) -> None:
+    try:
+        low, high = case.claimed
+    except Exception:  # the case itself will tell
+        return
+    require(low > 0 or high < 1, f"at {case} it claims a share from {low:g} to {high:g}, which all "
+                                 "are; narrow it")
+
+
 def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> None:
     for name, value in settings.items():
-        require(name not in COLUMNS + DRAWN + KINDS, f"the setting {name!r} has the name of a "
-                "column of results, of a draw or of a prediction; choose another")
+        require(name not in COLUMNS + NAMES + DRAWN + KINDS, f"the setting {name!r} has the name "
+                "of a column of results, of a draw or of a prediction; choose another")
         if name == "law":
             require(isinstance(value, Law), f"law={value!r} is not a law; use laws.normal or "
                                             "another value of mcverify.laws")

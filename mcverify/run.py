@@ -11,7 +11,14 @@ from scipy.special import ndtri
 from mcverify.declare import Case
 from mcverify.finding import ERROR, Finding
 from mcverify.interval import Estimate
-from mcverify.measure import Outcome, describe, measure, refer
+from mcverify.measure import (
+    GlobalRandomness,
+    Outcome,
+    describe,
+    measure,
+    own_faults,
+    refer,
+)
 from mcverify.rules import call
 from mcverify.statistic import proportion
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, judge, looks
@@ -81,15 +88,17 @@ class _Trial:
 
     def without_drawing(self) -> Finding | None:
         """What can be said at once: a broken prediction, a hand calculation, a missing moment."""
-        claim = self.case.claim
+        claim, randomness = self.case.claim, GlobalRandomness()
         try:
             self.claimed = self.case.claimed
+            randomness.untouched("the prediction")
             if not claim.draws:
                 table = claim.statistic.reduce(call(claim.body, self.case.drawn))
+                randomness.untouched("the body")
                 if not np.isfinite(table).all():
                     return self._broken(f"the body returned {table.item()}; it must be finite")
                 return self._decided(claim.statistic.estimate(table, self.error_rate))
-        except Exception as error:
+        except own_faults() as error:
             return self._broken(describe(error))
         law = self.world.law
         needed = claim.statistic.moments * (2 if law.coupled else 1)
@@ -148,7 +157,8 @@ class _Trial:
         claim, edges = self.case.claim, [edge for edge in self.claimed if math.isfinite(edge)]
         if not (self.tables and edges and found.stderr >= 0):
             return math.nan
-        last = min(looks()[-1][1], MAX_TABLE * blocks // self.tables[0].size)
+        size = self.tables[0].size // blocks
+        last = max([blocks, *(stop for _, stop in looks() if stop * size <= MAX_TABLE)])
         stderr = found.stderr * math.sqrt(blocks / last)
         if claim.statistic.name == proportion.name:  # its bound is that of a coin at the edge
             stderr = math.sqrt(max(0.0, *(edge * (1 - edge) for edge in edges)) / last)

@@ -10,12 +10,12 @@ alike. Orders of moments are those of the score: a variance is a mean of squares
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.interval import CAUTION, Estimate, chernoff, no_interval, studentised
+from mcverify.interval import CAUTION, MIN_SPREAD, Estimate, chernoff, no_interval, studentised
 
 Array = NDArray[np.float64]
 Influence = Callable[[Array], tuple[float, Array]]
@@ -90,6 +90,9 @@ class Statistic:
 
 
 def _flat(values: Any) -> Array:
+    if isinstance(values, tuple | list):
+        raise ValueError(f"the body returned a {type(values).__name__}; this statistic takes one "
+                         "array: a tuple of two is for a ratio, a list of pairs for a slope")
     x: Array = np.asarray(values, dtype=np.float64)
     return x.reshape(len(x), -1)
 
@@ -140,7 +143,7 @@ def _about_grand_mean(table: Array) -> tuple[Array, Array, Array, Array]:
 def _kurtosis_influence(table: Array) -> tuple[float, Array]:
     shift, y2, y3, y4 = _about_grand_mean(table)
     m2, m3, m4 = float(y2.mean()), float(y3.mean()), float(y4.mean())
-    if m2 == 0:
+    if not m2 > (MIN_SPREAD * np.abs(table[:, 0]).max()) ** 2:  # of a constant, but for rounding
         return math.nan, np.zeros(len(table))
     influence = (y4 - m4 - 4 * m3 * shift) / m2**2 - 2 * m4 * (y2 - m2) / m2**3
     return m4 / m2**2 - 3, influence
@@ -215,14 +218,16 @@ def slope(of: Statistic) -> Statistic:
             parts.append(np.column_stack([np.full(len(table), float(x)), table]))
         return np.stack(parts, axis=1)
 
-    def logarithms(table: Array) -> list[tuple[float, Array, float]]:
+    def logarithms(table: Array) -> list[_Logarithm]:
         return [_logarithm(of, column) for column in np.moveaxis(table[:, :, 1:], 1, 0)]
 
     def influence(table: Array) -> tuple[float, Array]:
         weights, found = _slope_weights(table), logarithms(table)
-        total = sum(weight * log for weight, (log, _, _) in zip(weights, found, strict=True))
-        parts = [weight * part for weight, (_, part, _) in zip(weights, found, strict=True)]
-        return float(total), np.sum(parts, axis=0)
+        return (float(weights @ [log.value for log in found]),
+                np.asarray(weights @ [log.influence for log in found]))
+
+    def curvature(table: Array) -> float:
+        return float(np.abs(_slope_weights(table)) @ [log.curvature for log in logarithms(table)])
 
     def lean(table: Array) -> float:
         # log v^power at an error of e·v is e·power − e²·power/2, and its influence 1 − e times
@@ -231,7 +236,7 @@ def slope(of: Statistic) -> Statistic:
         spread = float(y.std())
         if not spread > 0:
             return 0.0
-        bends = [np.mean(part * y) ** 2 / power for _, part, power in logarithms(table)]
+        bends = [np.mean(log.influence * y) ** 2 / log.power for log in logarithms(table)]
         return abs(float(_slope_weights(table) @ bends)) / (2 * spread**3)
 
     def parts(table: Array) -> Array:
@@ -257,15 +262,24 @@ def slope(of: Statistic) -> Statistic:
 
     own = of.interval is not None
     return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments,
-                     parts=None if own else parts, lean=None if own else lean,
-                     caution=of.caution, interval=interval if own else None)
+                     parts=None if own else parts, curvature=None if own else curvature,
+                     lean=None if own else lean, caution=of.caution,
+                     interval=interval if own else None)
 
 
-def _logarithm(of: Statistic, table: Array) -> tuple[float, Array, float]:
-    """The log of an estimate, the influence of that to first order, and its elasticity.
+class _Logarithm(NamedTuple):
+    """Of an estimate: its value, influence and curvature to first order; and its elasticity.
 
     The elasticity is d log(estimate)/d log(what is a mean): 1/2 for a standard deviation.
     """
+
+    value: float
+    influence: Array
+    curvature: float
+    power: float
+
+
+def _logarithm(of: Statistic, table: Array) -> _Logarithm:
     value, part = of.influence(table)
     own, power = value, 1.0
     if of.back is not None and value > 0:
@@ -274,7 +288,8 @@ def _logarithm(of: Statistic, table: Array) -> tuple[float, Array, float]:
     if not own > 0:
         raise ValueError(f"slope({of.name}): found {own:g}; only a positive number grows like a "
                          "power")
-    return math.log(own), power * part / value, power
+    curvature = 0.0 if of.curvature is None else of.curvature(table)
+    return _Logarithm(math.log(own), power * part / value, power * curvature / value, power)
 
 
 def _slope_weights(table: Array) -> Array:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mcverify import report
 from mcverify.atlas import atlas
 from mcverify.declare import Claim
-from mcverify.finding import Finding, contradictions
+from mcverify.finding import Finding, bare, contradictions
 from mcverify.journal import Journal
 from mcverify.ledger import ledger
 from mcverify.results import Results
@@ -131,8 +131,8 @@ class Suite:
 
 
 def status(judged: Mapping[Claim, list[Finding]]) -> int:
-    """The exit status that a run's findings deserve."""
+    """The exit status that a run's findings deserve: a claim that nothing refutes is undecided."""
     wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
     if any(f.verdict is not Verdict.INCONCLUSIVE and not f.broken for f in wrong):
         return CONTRADICTED
-    return UNDECIDED if wrong else AS_DECLARED
+    return UNDECIDED if wrong or bare(judged) else AS_DECLARED

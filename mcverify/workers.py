@@ -35,17 +35,17 @@ Spread = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterator[tupl
 def workers(jobs: int | None = None, start_method: str = "loky") -> Iterator[Spread]:
     """Inside it, spread(function, calls) yields (index of the call, result) in any order.
 
-    With ``jobs`` of 1 the calls are made here, in order; otherwise in so many processes (default:
-    one a core). A process does one call at a time, so that when it is killed, by the system or by
-    what it runs, it is known which call did it: that one's result is ``Killed``, a new process
-    takes its place, and no call is made a second time. BLAS runs on one thread either way, since
-    its result may depend on their number in the last bit. Ctrl-C is left to the parent.
+    With ``jobs`` of 1 the calls are made here, in order, and one that kills its process ends the
+    run; otherwise in so many processes (default: one a core). A process does one call at a time,
+    so that when it is killed, by the system or by what it runs, it is known which call did it:
+    that one's result is ``Killed``, a new process takes its place, and no call is made a second
+    time. BLAS runs on one thread either way, since its result may depend on their number in the
+    last bit. Ctrl-C is left to the parent.
 
     >>> with workers(jobs=1) as spread:
     ...     dict(spread(pow, [(2, 3), (3, 2)]))
     {0: 8, 1: 9}
     """
-    jobs = jobs or cpu_count()
     if start_method not in START_METHODS:
         raise ValueError(f"start_method={start_method!r}: must be one of "
                          f"{', '.join(START_METHODS)}")
@@ -55,7 +55,8 @@ def workers(jobs: int | None = None, start_method: str = "loky") -> Iterator[Spr
             yield _here
             return
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mcverify-")))
-        slots = [_Slot(folder / str(number), start_method) for number in range(jobs)]
+        slots = [_Slot(folder / str(number), start_method)
+                 for number in range(jobs or cpu_count())]
         for slot in slots:
             stack.callback(slot.stop)
         yield lambda function, calls: _spread(slots, function, calls)
@@ -65,6 +66,11 @@ def at_step(number: int) -> None:
     """Note how far the call has come, for the case that its process is killed."""
     if _progress is not None:
         os.pwrite(_progress, b"%-20d" % number, 0)
+
+
+def apart() -> bool:
+    """Whether this is one of the processes that make the calls."""
+    return _progress is not None
 
 
 def _here(

@@ -8,11 +8,11 @@ from functools import lru_cache, partial
 import numpy as np
 import pytest
 from scipy import special, stats
+from worse_rules import plain_t, unmended
 
 from mcverify import laws
 from mcverify.attention import scores
 from mcverify.interval import studentised
-from mcverify.selfcheck.controls import plain_t, unmended
 from mcverify.selfcheck.count import false_verdicts
 from mcverify.selfcheck.data import QUANTILES
 from mcverify.selfcheck.exactly import Coin, Order, miss_rates

@@ -116,6 +116,7 @@ def draws_nothing():
     ({"over": grid(d_k=True)}, "d_k=True: must be a whole number"),
     ({"over": grid(keys=-2)}, "keys=-2: must be"),
     ({"over": grid(seed=3)}, "'seed' has the name of a column of results"),
+    ({"over": grid(claim=3)}, "'claim' has the name of a column of results"),
     ({"over": grid(q=3)}, "'q' has the name of a column of results, of a draw or"),
     ({"over": grid(table={})}, "can be changed; use a number, a text or a tuple"),
     ({"body": asks_for_more}, "asks_for_more asks for keys, which its grid does not name"),

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from mcverify import Verdict, check, discover, laws
+from mcverify import Verdict, absolute, check, discover, laws
 from mcverify.measure import measure, refer
+from mcverify.prediction import ClaimError
 from mcverify.statistic import (
     kurtosis,
     mean,
@@ -27,8 +29,9 @@ ONE_ARRAY = [mean, variance, std, kurtosis, median, proportion]
 
 def found(statistic, function, **prediction):
     """The finding on what the function makes of coins, one a block."""
+    most = 0.999 if statistic is proportion else 1.7e308  # a claim of every share is refused
     return check(function, statistic=statistic, law=laws.rademacher, d_k=1, tokens=1,
-                 **(prediction or {"between": (-1.7e308, 1.7e308)}))
+                 **(prediction or {"between": (-1.7e308, most)}))
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=8, max_size=64), st.integers(1, 7))
@@ -124,3 +127,36 @@ def test_forked_workers_do_not_repeat_each_other():
     assert all(np.array_equal(forked[i][0], here[i][0]) for i in range(len(calls)))
     means = np.concatenate([outcome[0].ravel() for outcome in here])
     assert len(set(means)) == len(means)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e9 + 0.1, 1e-300])
+@pytest.mark.parametrize("statistic", [kurtosis, slope(kurtosis)], ids=lambda s: s.name)
+def test_the_kurtosis_of_a_constant_is_not_that_of_its_rounding(statistic, value):
+    def body(q):
+        x = np.full((len(q), 7), value)
+        return [(1, x), (2, x)] if statistic is not kurtosis else x
+
+    finding = found(statistic, body, between=(-10, 10))
+    assert finding.broken
+
+
+def test_a_slope_pays_for_the_curvature_of_a_variance():
+    # Of coins a variance is flat at 1, so that its error is all curvature.
+    signs = np.random.default_rng(4).choice([-1.0, 1.0], (4096, 1))
+    growing = slope(variance).estimate(
+        slope(variance).reduce([(1, signs * [1, -1]), (4, 2 * signs)]), 1e-6)
+    of_one = variance.estimate(variance.reduce(signs), 1e-6)
+    assert growing.low < 1 < growing.high
+    # d log(4v)/d log 4 = d log v/ln 4, and it is v's curvature that widens the interval.
+    t = stats.t(4095).isf(5e-7)
+    curvature = signs.var() * t**2 / 4096 / of_one.value / math.log(4)
+    assert growing.high - growing.value > curvature
+    narrow = slope(std).estimate(slope(std).reduce([(1, signs * [1, -1]), (4, 2 * signs)]), 1e-6)
+    assert narrow.high - narrow.value == pytest.approx((growing.high - growing.value) / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("claimed", [{"equals": 0.5, "within": absolute(0.6)}, {"at_least": 0},
+                                     {"at_most": 1}, {"between": lambda d_k: (-d_k, 2)}])
+def test_a_claim_of_every_share_there_is_is_refused(claimed):
+    with pytest.raises(ClaimError, match="which all are; narrow it"):
+        found(proportion, lambda q: q > 0, **claimed)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mcverify import Verdict, check, discover, grid, laws
@@ -42,6 +43,14 @@ def killer(q, k, d_k):
     """At d_k = 8 its process is killed."""
     if d_k == 8:
         os.kill(os.getpid(), signal.SIGKILL)
+    return q
+'''
+LEAVER = '''
+@claim(mean, equals=0, within=absolute(0.5), over=WORLD)
+def leaver(q, d_k):
+    """At d_k = 8 it ends its process, or seems to."""
+    if d_k == 8:
+        HOW
     return q
 '''
 SEEDER = '''
@@ -94,6 +103,48 @@ def test_a_killed_worker_costs_one_case_which_is_not_measured_again(mine, start_
     assert all(finding.verdict is Verdict.CONFIRMED for finding in found.values())
     alone = by_name(run([case for case in cases if str(case) != "killer-normal-d_k:8"], jobs=1))
     assert found == alone
+
+
+@pytest.mark.parametrize(("how", "jobs", "reason"), [
+    ("raise SystemExit(0)", 1, "SystemExit: 0"), ("raise SystemExit(0)", 2, "SystemExit: 0"),
+    ("raise KeyboardInterrupt", 2, "KeyboardInterrupt: "),
+    ("os._exit(0)", 2, "its process was killed ("),
+    ("class Mute(Exception):\n            __str__ = None\n        raise Mute", 1, "Mute: "),
+])
+def test_a_body_that_ends_its_process_is_an_error_of_its_own(mine, how, jobs, reason, capsys):
+    file = mine(GOOD, LEAVER.replace("HOW", how))
+    assert main(["run", file, "--jobs", str(jobs)]) == 3
+    found = pd.read_csv("results/claims/leaver.csv", keep_default_na=False)
+    assert found["verdict"].tolist() == ["CONFIRMED", "INCONCLUSIVE"]
+    assert found["reason"][1].startswith(f"error: {reason}")
+    good = pd.read_csv("results/claims/good_claim.csv")
+    assert good["verdict"].tolist() == ["CONFIRMED", "CONFIRMED"]
+
+
+ALONE = '''
+@claim(STATISTIC, PREDICTION)
+def alone():
+    """A calculation."""
+    BODY
+'''
+
+
+@pytest.mark.parametrize(("body", "prediction", "reason"), [
+    ("raise SystemExit(0)", "equals=0, within=absolute(1)", "error: SystemExit: 0"),
+    ("np.random.seed(0); return np.random.random()", "equals=0.5, within=absolute(1)",
+     "error: the body used the global random state"),
+    ("return 0.5", "equals=lambda: np.random.random(), within=absolute(2)",
+     "error: the prediction used the global random state"),
+])
+def test_a_calculation_is_held_to_the_same_rules(mine, body, prediction, reason):
+    text = ALONE.replace("BODY", body).replace("PREDICTION", prediction)
+    file = mine(GOOD, "from mcverify.statistic import exact", text.replace("STATISTIC", "exact"))
+    claims = discover(file)
+    then = np.random.get_state()[1].tolist()  # noqa: NPY002
+    found = by_name(run([case for claim in claims for case in claim.cases()], jobs=1))
+    assert np.random.get_state()[1].tolist() == then  # noqa: NPY002
+    assert found.pop("alone").reason.startswith(reason)
+    assert {finding.verdict for finding in found.values()} == {Verdict.CONFIRMED}
 
 
 @pytest.mark.parametrize("text", [SEEDER, READER])
@@ -174,6 +225,12 @@ def test_findings_of_a_changed_file_are_not_taken_up_again(mine, tmp_path):
     from mcverify.journal import _digest
     _digest.cache_clear()
     assert journal.finished(changed.cases(), 0, 1e-10) == []
+    claim = discover(mine(GOOD))[0]
+    _digest.cache_clear()
+    assert len(journal.finished(claim.cases(), 0, 1e-10)) == 2
+    Path("helper.py").write_text("FACTOR = 9\n")  # it may be what the claim is made of
+    _digest.cache_clear()
+    assert journal.finished(claim.cases(), 0, 1e-10) == []
 
 
 @pytest.mark.slow
@@ -258,7 +315,7 @@ def test_a_bound_without_controls_is_named(mine, capsys):
     assert main(["run", mine(BOUND.format(controls="grid()")), "--jobs", "1"]) == 2
     assert "has a control that changes nothing" in capsys.readouterr().err
     text = BOUND.replace(", controls={controls}", "")
-    assert main(["run", mine(text), "--jobs", "1"]) == 0
+    assert main(["run", mine(text), "--jobs", "1"]) == 3
     assert ("no control shows that these can be refuted: bounded; name one with controls="
             in capsys.readouterr().out)
 

@@ -46,6 +46,17 @@ def test_every_row_and_any_row_are_reproduced(results, capsys):
     assert (code, told.out) == (0, "row 3, mine-laplace-d_k:1: every digit is reproduced\n")
 
 
+def test_near_misses_and_error_rates_of_many_digits_are_reproduced(results, capsys):
+    code, told = replayed(capsys, "results/controls.csv", "mine.py")
+    assert code == 0
+    assert told.out.count("every digit is reproduced") == len(pd.read_csv("results/controls.csv"))
+    assert main(["run", "mine.py", "--jobs", "1", "--error-rate", "1.23456789e-9", "--out",
+                 "other"]) == 0
+    assert pd.read_csv("other/claims/mine.csv", dtype=str)["error_rate"][0] == "1.23456789e-09"
+    code, told = replayed(capsys, "other/claims/mine.csv:1", "mine.py")
+    assert code == 0
+
+
 def test_a_digit_that_was_changed_is_told(results, capsys):
     table = pd.read_csv(TABLE, dtype=str, keep_default_na=False)
     right = table.loc[1, "estimate"]

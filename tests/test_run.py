@@ -165,6 +165,14 @@ def is_empty(q):
     return q[:, :0]
 
 
+def gives_a_tuple(q):
+    return q, q
+
+
+def gives_a_list(q):
+    return list(q)
+
+
 def is_complex(q):
     return q * 1j
 
@@ -182,6 +190,8 @@ def writes(q):
     (drops_all, r"returned shape \(\); the first axis must be the 512 blocks"),
     (is_empty, "empty array of shape"),
     (is_complex, "complex128 values; they must be real"),
+    (gives_a_tuple, "the body returned a tuple; this statistic takes one array"),
+    (gives_a_list, "the first axis must be the 512 blocks"),
     (writes, "read-only"),
 ])
 def test_a_body_that_breaks_is_an_error_that_says_seed_and_reason(function, message):

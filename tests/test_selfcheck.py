@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
+from worse_rules import first_order, plain_t, plain_z, too_sure
 
 import mcverify.selfcheck as package
 from mcverify.selfcheck import COLUMNS, count, far, passed, report, selfcheck
-from mcverify.selfcheck.controls import first_order, plain_t, plain_z, too_sure
 from mcverify.selfcheck.data import COINS, LAWS, POPULATIONS, QUANTILES, population
 from mcverify.selfcheck.exactly import Coin, Order, binomial, miss_rates
 from mcverify.selfcheck.limits import ALLOWED, LOOK_RATE, most, quantile_of_t, uneven

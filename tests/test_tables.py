@@ -3,9 +3,12 @@
 import pandas as pd
 import pytest
 from conftest import RESULTS
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mcverify
 from mcverify.cli import main
+from mcverify.results import _csv, read_rows
 
 FILE = '''
 from mcverify import Verdict, claim, grid, laws, relative
@@ -41,6 +44,23 @@ def test_commas_quotes_and_line_ends_survive(tmp_path, monkeypatch):
     assert tables.cases["reason"].tolist() == ["", "", ""]
     assert len(tables.controls) == 2
     assert tables.run["seed"] == 0
+
+
+@given(st.lists(st.tuples(st.text(max_size=6), st.text("\r\n,\"' \\a\t", max_size=8)),
+                min_size=1, max_size=4))
+def test_tables_round_trip_whatever_their_texts(tmp_path_factory, cells):
+    cells = [tuple(text.encode("utf-8", "ignore").decode().replace("\0", "") for text in row)
+             for row in cells]
+    rows = [{"one": one, "two": two} for one, two in cells]
+    file = tmp_path_factory.mktemp("round") / "table.csv"
+    file.write_text(_csv(rows), encoding="utf-8", newline="")
+    assert read_rows(file) == rows
+
+
+def test_one_column_of_texts_round_trips(tmp_path):
+    rows = [{"one": "a"}, {"one": ""}, {"one": "b"}]
+    (tmp_path / "table.csv").write_text(_csv(rows), newline="")
+    assert read_rows(tmp_path / "table.csv") == rows
 
 
 def test_the_committed_results_load():

@@ -14,7 +14,7 @@ NEAR = near.off_centre(0.2) + near.louder(1.04) + near.under(laws.equicorrelated
 
 
 @claim(mean, equals=0, within=absolute(0.02), over=grid(law=UNIT, d_k=D_K), decides="B2",
-       controls=near.off_centre(0.25))
+       controls=near.off_centre(0.25) + near.under(laws.correlated(laws.normal, 0.1)))
 def product_mean(q, k):
     """E q_i k_i = 0 when coordinates are independent with mean 0."""
     return q * k

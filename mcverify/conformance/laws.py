@@ -15,7 +15,7 @@ from mcverify.conformance.remarks import Problem, Remark, place_of, place_of_fun
 from mcverify.declare import Case, Claim
 from mcverify.discover import source
 from mcverify.laws import Law
-from mcverify.measure import _GlobalRandomness, describe
+from mcverify.measure import GlobalRandomness, describe
 from mcverify.world import MAX_TOKENS, Array, World, world_of
 
 FALSE_ALARM = 1e-6  # of all that is said of the draws of all laws of a file
@@ -99,7 +99,7 @@ def _changes(law: Law) -> bool:
 
 def _draws(world: World) -> list[str]:
     """What is wrong with single draws of the world."""
-    randomness = _GlobalRandomness()
+    randomness = GlobalRandomness()
     try:
         with np.errstate(all="ignore"):
             first, again, other = (world.draw(seed, 0, 4) for seed in (0, 0, 1))

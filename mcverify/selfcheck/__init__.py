@@ -61,7 +61,7 @@ SHORT = Effort(sequences=1000, scatter=600, replications=200, looks=2, keys=froz
 
 
 def selfcheck(short: bool = False, seed: int = 0, jobs: int | None = None) -> pd.DataFrame:
-    """Judge every statistic on data of known truth: a row a check, with the columns COLUMNS.
+    """Judge every statistic on data of known truth: a row a check, with the columns COLUMNS and seed.
 
     ``short`` takes fewer statistics, data and replications: seconds instead of minutes. The table
     does not depend on ``jobs``, the number of processes (default: one a core). Raises ValueError
@@ -78,7 +78,7 @@ def selfcheck(short: bool = False, seed: int = 0, jobs: int | None = None) -> pd
             found[index] = rows
     rows = sorted((row for index in sorted(found) for row in found[index]),
                   key=lambda row: (row.statistic, row.data))
-    return pd.DataFrame([row.cells() for row in rows], columns=COLUMNS)
+    return pd.DataFrame([row.cells() for row in rows], columns=COLUMNS).assign(seed=seed)
 
 
 def _run(task: Task) -> list[Row]:

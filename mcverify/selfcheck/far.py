@@ -56,7 +56,7 @@ def _looks(
         return []
     limits = [most_of(population, rate, stop) for stop in stops]
     result = [weighed(at(population, stop, f"miss {name} at {rate:.2g}"), rate / 2, found[:, i],
-                      limits[i]) for i, stop in enumerate(stops)]
+                      limits[i]) for i, stop in enumerate(stops) if population.given(rate, stop)]
     if len(stops) > 1:
         result.append(weighed(
             at(population, stops[-1], f"miss {name} at any of {len(stops)} looks, {rate:.2g} each"),

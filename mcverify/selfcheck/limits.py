@@ -1,9 +1,10 @@
 """How much more often than asked for an interval may miss: the factors of a row.
 
-The interval corrects for the first two orders of the expansion of its own error, in t³/√blocks
-and t⁴/blocks (see mcverify.interval). What is left is of order t⁵/blocks^1.5, with a factor made
-of the law's skewness, kurtosis and fifth moment: 0.03 times that factor at 1e-3 and 512 blocks,
-1.3 times at the first look and the rate of a look. The factor may be up to THIRD.
+The interval allows for the first two orders of the expansion of its own error, in t³/√blocks and
+t⁴/blocks, as far as a sample shows them (see mcverify.interval). What is left may be of order
+t⁵/blocks^1.5, with a factor made of the law's skewness, kurtosis and fifth moment: 0.03 times that
+factor at 1e-3 and 512 blocks, 1.4 times at the first look and the rate of a look. The factor may be
+up to THIRD.
 """
 
 import math

@@ -96,6 +96,11 @@ class Population:
             return min(quantile_of_t(rate, blocks), 2.0)
         return quantile_of_t(rate, blocks) if self.statistic.interval is None else 0.0
 
+    def given(self, rate: float, blocks: int) -> bool:
+        """Whether so many blocks are enough for an interval, if they are not too skew."""
+        t = quantile_of_t(rate, blocks)
+        return not self.corrected or blocks >= self.statistic.caution * t * t
+
     @cached_property
     def skewness(self) -> float:
         """The largest of what the interval looks at, by cells."""

@@ -98,14 +98,14 @@ def counted(
 def weighed(at: dict[str, Any], nominal: float, weights: Array, most: float) -> Row:
     """A row for a rate found by importance sampling: the mean of weights, 0 where nothing missed.
 
-    Its upper bound is no less than what FEW effective samples would give, and unknown without any.
+    Fewer than FEW effective samples leave it open.
     """
     samples, total = len(weights), float(weights.sum())
     measured, error = total / samples, float(weights.std()) / math.sqrt(samples)
     effective = total**2 / float(weights @ weights) if total else 0.0
-    surely = SIGMAS * max(error, 0.0 if effective >= FEW else measured)
+    surely = SIGMAS * error if effective >= FEW else math.inf
     return Row(**at, nominal=nominal, measured=measured, mc_error=error,
-               low=max(measured - surely, 0.0), high=measured + surely if total else math.inf,
+               low=max(measured - surely, 0.0), high=measured + surely,
                least=0.0, most=most, method="weighed", samples=samples, effective=effective,
                note="" if total else "no tilted replication missed")
 

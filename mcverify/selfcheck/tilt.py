@@ -56,7 +56,7 @@ def tilted(population: Population, blocks: int, rate: float, side: int) -> Array
     None where no such law is found, as where the interval stands for none.
     """
     t, log_base = quantile_of_t(rate, blocks), np.log(population.base)
-    if population.corrected and blocks < population.statistic.caution * t * t:
+    if not population.given(rate, blocks):
         return None
     basis = population.features - population.features @ population.base[:, None]
     spread = np.sqrt(basis**2 @ population.base)
