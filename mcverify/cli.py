@@ -113,7 +113,8 @@ def _parser() -> argparse.ArgumentParser:
 
     selfchecks = commands.add_parser(
         "selfcheck", help="judge the statistics by truths that are known")
-    selfchecks.add_argument("--short", action="store_true", help="seconds instead of minutes, into selfcheck_short.csv")
+    selfchecks.add_argument("--short", action="store_true",
+                            help="seconds instead of minutes, into selfcheck_short.csv")
     selfchecks.add_argument("--seed", type=_seed, default=0, metavar="N",
                             help="all draws descend from it (default: 0)")
     selfchecks.add_argument("--jobs", type=_whole(1), default=None, metavar="N",

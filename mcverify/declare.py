@@ -1,5 +1,6 @@
 """From a decorated function to a claim: a frozen value that says what is measured and predicted."""
 
+import difflib
 import inspect
 import itertools
 import re
@@ -141,6 +142,7 @@ def claim(
     decides: str = "",
     expect: Verdict = Verdict.CONFIRMED,
     controls: Grid = NO_CONTROLS,
+    **unknown: Any,
 ) -> Callable[[Callable[..., Any]], Claim]:
     """Turn a function into a Claim of its name; its docstring's first line is the sentence.
 
@@ -152,6 +154,7 @@ def claim(
     def declare(body: Callable[..., Any]) -> Claim:
         sentence = (inspect.getdoc(body) or "").strip().partition("\n")[0]
         try:
+            _check_words(body, statistic, unknown)
             return Claim(body.__name__, sentence, statistic, body, equals, at_least, at_most,
                          between, within, over, decides, expect, controls)
         except ClaimError as error:
@@ -161,7 +164,21 @@ def claim(
             faults.append((body.__code__.co_firstlineno, str(error)))
             return None  # type: ignore[return-value]  # a broken claim is reported, not run
 
+    if inspect.isfunction(statistic):  # @claim above a function
+        return declare(statistic)
     return declare
+
+
+def _check_words(body: Callable[..., Any], statistic: Any, unknown: dict[str, Any]) -> None:
+    """Raise ClaimError for @claim without its arguments, or with one that it does not know."""
+    if statistic is body:
+        raise ClaimError(f"{body.__name__}: @claim stands alone; write @claim(variance, equals=…), "
+                         "with the statistic and the prediction")
+    known = [name for name in inspect.signature(claim).parameters if name != "unknown"]
+    for name in unknown:
+        near = difflib.get_close_matches(name, known, n=1)
+        raise ClaimError(f"{body.__name__}: @claim knows no {name}; " + (
+            f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"))
 
 
 _faults: ContextVar[list[tuple[int, str]] | None] = ContextVar("_faults", default=None)

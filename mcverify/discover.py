@@ -1,5 +1,6 @@
 """From files and folders to the claims that stand in them."""
 
+import ast
 import hashlib
 import importlib
 import importlib.util
@@ -16,6 +17,7 @@ from mcverify.declare import Claim, collect_faults
 from mcverify.prediction import ClaimError
 
 BUILT_IN = Path(__file__).parent / "claims"
+NO_CLAIMS = "holds no claims; decorate a function with @claim(…)"
 ENTRY_POINTS = "mcverify.claims"  # by which an installed package offers claims
 
 
@@ -69,14 +71,18 @@ def survey(*paths: str | Path) -> Found:
     """As discover, but what is broken is told beside the claims that are not."""
     claims: dict[str, Claim] = {}
     faults: list[str] = []
+    named = {Path(path).resolve() for path in paths}
     for file in _files(paths or (BUILT_IN,)):
         found = load(file)
-        faults += found.faults
+        # A file beside the claims of a folder may be there for them.
+        faults += [fault for fault in found.faults if file in named or NO_CLAIMS not in fault]
         for claim in found.claims:
             other = claims.setdefault(claim.name, claim)
             if other is not claim:
                 faults.append(f"{file.name}: two claims are named {claim.name}, the other in "
                               f"{source(other)}; rename one")
+    if not (claims or faults):
+        faults.append(f"{', '.join(map(str, paths))}: {NO_CLAIMS}")
     return Found(tuple(claims.values()), tuple(faults))
 
 
@@ -113,11 +119,28 @@ def _load(file: Path, changed: int) -> Found:
             broken.append((_line(error, file), f"{type(error).__name__}: {error}; mend the file"))
     claims = {claim.name: claim for claim in names.values()
               if isinstance(claim, Claim) and _belongs(claim, file)}
+    broken += _replaced(file, claims)
     if not (claims or broken):
-        broken.append((1, "holds no claims; decorate a function with @claim(…)"))
+        broken.append((1, NO_CLAIMS))
     _loaded.update({id(claim): (claim, file) for claim in claims.values()})
     faults = tuple(f"{file.name}:{line}: {message}" for line, message in broken)
     return Found(tuple(claims.values()), faults)
+
+
+def _replaced(file: Path, names: Iterable[str]) -> list[tuple[int, str]]:
+    """The claims that a later function of the same name in the file replaces."""
+    try:
+        body = ast.parse(file.read_bytes()).body
+    except (SyntaxError, ValueError):  # of which the loading has told
+        return []
+    found = []
+    for name in names:
+        nodes = [node for node in body if isinstance(node, ast.FunctionDef)
+                 and node.name == name and node.decorator_list]
+        found += [(node.decorator_list[0].lineno, f"{name}: the function of this name in line "
+                                                  f"{nodes[-1].lineno} replaces it; rename one")
+                  for node in nodes[:-1]]
+    return found
 
 
 def _belongs(claim: Claim, file: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcverify.declare import Case, Claim
 from mcverify.discover import BUILT_IN, source
-from mcverify.verdict import Verdict
+from mcverify.verdict import CASE_ERROR_RATE, Verdict
 
 ERROR = "error: "  # how the reason of a case begins that broke instead of measuring
 
@@ -63,12 +63,15 @@ class Finding:
             else f", declared {self.expected}")
         verdict = "ERROR" if self.broken else str(self.verdict)
         why = f" ({self.reason})" if self.reason else ""
+        measured = (f"nothing: {self.reason.removeprefix(ERROR)}" if self.broken else
+                    f"{self.estimate:.6g}, in {_interval(self.low, self.high)} but for an "
+                    f"error rate of {self.error_rate:g}, {self.blocks} blocks{why}")
+        rate = "" if self.error_rate == CASE_ERROR_RATE else f" --error-rate {self.error_rate!r}"
         return "\n".join([
             f"{verdict}{declared}: {self.case}: {self.case.claim.sentence}",
             f"  claimed   {_interval(self.claimed_low, self.claimed_high)}",
-            f"  measured  {self.estimate:.6g}, in {_interval(self.low, self.high)} but for an "
-            f"error rate of {self.error_rate:g}, {self.blocks} blocks{why}",
-            f"  rerun     {run_command(self.case.claim)} --seed {self.seed}",
+            f"  measured  {measured}",
+            f"  rerun     {run_command(self.case.claim)} --seed {self.seed}{rate}",
         ])
 
     def _repr_html_(self) -> str:
@@ -100,7 +103,7 @@ def run_command(claim: Claim) -> str:
     if file.parent == BUILT_IN.resolve():
         return f"mcverify run {claim.name}"
     shown = str(file.relative_to(here) if file.is_relative_to(here) else file)
-    return f"mcverify run {shlex.quote(shown)}"
+    return f"mcverify run {shlex.quote(f'{shown}::{claim.name}')}"
 
 
 def _interval(low: float, high: float) -> str:

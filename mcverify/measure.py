@@ -1,6 +1,8 @@
 """From one chunk of a world to the table of each case that lives in it; runs in the workers."""
 
 import random
+import sysconfig
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from mcverify.discover import load, loaded_from
 from mcverify.rules import call, parameters
 from mcverify.workers import apart, at_step
 from mcverify.world import World, generator, world_of
+
+PACKAGE = Path(__file__).parent
+INSTALLED = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
 
 Array = NDArray[np.float64]
 Outcome = Array | str  # the table of a chunk, or why there is none
@@ -157,4 +162,16 @@ def describe(error: BaseException) -> str:
         text = ""
     if "read-only" in text:
         text += "; q and k are shared with other claims: work on a copy"
-    return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
+    told = text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
+    return told + _place(error)
+
+
+def _place(error: BaseException) -> str:
+    """Where in a file of claims or laws it happened: the innermost line of one; "" if nowhere."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = Path(frame.f_code.co_filename)
+        own = PACKAGE in file.parents and file.parent.name != "claims"
+        if not own and file.is_file() and not any(home in file.parents for home in INSTALLED):
+            place = f" ({file.name}, line {line})"
+    return place

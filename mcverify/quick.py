@@ -1,5 +1,6 @@
 """From a case, a claim or a plain function to what the draws say of it, in one call."""
 
+import difflib
 import inspect
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from mcverify.finding import Finding
 from mcverify.grid import grid
 from mcverify.interval import Estimate
 from mcverify.prediction import KINDS, ClaimError
+from mcverify.rules import COUNTS, DRAWN, WORLD, parameters
 from mcverify.run import run
 from mcverify.statistic import Statistic, mean
 from mcverify.verdict import CASE_ERROR_RATE
@@ -58,6 +60,10 @@ def check(
         raise ClaimError(f"check({what!r}): takes a case, a claim, or a function of q and k")
     parts = {name: settings.pop(name) for name in (*KINDS, "within") if name in settings}
     predicts = any(name in parts for name in KINDS)
+    if "within" in parts and not predicts:
+        raise ClaimError(f"check: within={parts['within']} without a prediction; give one of "
+                         f"{', '.join(KINDS)}")
+    _check_names(what, parts, settings)
     name = getattr(what, "__name__", "function")
     sentence = (inspect.getdoc(what) or "").partition("\n")[0] or f"What {name} returns."
     made = Claim(name, sentence, statistic, what, over=grid(**settings),
@@ -66,6 +72,17 @@ def check(
     told = findings if predicts else [
         Estimate(f.estimate, f.stderr, f.low, f.high, f.reason) for f in findings]
     return told if len(told) > 1 else told[0]
+
+
+def _check_names(body: Any, parts: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Raise ClaimError for a setting that nothing looks at, which may be a misspelled name."""
+    functions = [body, *(part for part in parts.values() if callable(part))]
+    known = {name for function in functions for name in parameters(function)}
+    known |= {*WORLD, *COUNTS, "statistic", *KINDS, "within"} - {*DRAWN}
+    for name in settings.keys() - known:
+        near = difflib.get_close_matches(name, sorted(known - settings.keys()), n=1)
+        raise ClaimError(f"check: nothing looks at {name}={settings[name]!r}; " + (
+            f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"))
 
 
 def _in_order(claim: Claim, seed: int, error_rate: float, jobs: int) -> list[Finding]:

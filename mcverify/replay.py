@@ -8,6 +8,7 @@ from pathlib import Path
 from mcverify.declare import Case, Claim
 from mcverify.finding import Finding
 from mcverify.results import case_row, control_row, read_rows, settings_row
+from mcverify.rules import COLUMNS
 from mcverify.run import run
 
 
@@ -76,5 +77,6 @@ def _case(file: Path, known: Mapping[str, Claim], row: dict[str, str]) -> Case:
         about = {"case": str(case)} if controls else settings_row(case)
         if {name: row.get(name) for name in about} == about:
             return case
+    about = {name: value for name, value in row.items() if name not in COLUMNS}
     raise ValueError(f"{claim.name}: its grid has no case with the settings of the row "
-                     f"{row}; the claim has changed since")
+                     f"{about}; the claim has changed since")

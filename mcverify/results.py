@@ -179,10 +179,15 @@ class Results:
     def made_with(self) -> dict[str, Any]:
         """The seed and the error rate that the folder keeps to; nothing for a new folder.
 
-        Raises ValueError if run.json is damaged.
+        Raises ValueError if run.json is damaged, or missing where tables are.
         """
         file = self.folder / "run.json"
         if not file.exists():
+            if strange := next((each for folder in (self.folder, self.claims)
+                                for each in sorted(folder.glob("*.csv"))
+                                if not each.name.startswith("selfcheck")), None):
+                raise ValueError(f"{strange}: is not of a run, which {file} would tell; choose "
+                                 "another --out, or remove it")
             return {}
         try:
             about = json.loads(file.read_text())

@@ -111,6 +111,8 @@ def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> 
         require(name not in COLUMNS + NAMES + DRAWN + KINDS, f"the setting {name!r} has the name "
                 "of a column of results, of a draw or of a prediction; choose another")
         if name == "law":
+            maker = getattr(value, "__name__", "") if callable(value) else ""
+            require(not maker, f"law={maker} makes laws; call it, e.g. {maker}(…)")
             require(isinstance(value, Law), f"law={value!r} is not a law; use laws.normal or "
                                             "another value of mcverify.laws")
             require(" at 0x" not in str(value), f"law={value} has no name of its own, which its "
@@ -118,6 +120,8 @@ def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> 
         elif name in COUNTS:
             require(isinstance(value, int) and not isinstance(value, bool) and value >= 1,
                     f"{name}={value!r}: must be a whole number of at least 1")
+        require(" at 0x" not in str(value), f"{name}={value} has no name of its own, which ids and "
+                "tables go by; use a number or a text, and let the body look the rest up")
         try:
             hash(value)
         except TypeError:

@@ -65,7 +65,8 @@ def check_budget(cases: int, error_rate: float = CASE_ERROR_RATE) -> None:
     if cases * error_rate > SUITE_ERROR_RATE * (1 + 1e-9):
         raise ValueError(f"{cases} cases at an error rate of {error_rate:g} each cost "
                          f"{cases * error_rate:.3g}, more than the suite's {SUITE_ERROR_RATE:g}; "
-                         "run fewer claims or smaller grids")
+                         "run fewer claims or smaller grids, or ask for a rate of at most "
+                         f"{SUITE_ERROR_RATE / cases:.3g}")
 
 
 def budget(cases: int, error_rate: float) -> str:

@@ -30,7 +30,7 @@ from mcverify.statistic import (
     slope,
     variance,
 )
-from mcverify.verdict import FIRST_LOOK, LOOKS, Verdict, looks
+from mcverify.verdict import FIRST_LOOK, LOOKS, Verdict, judge, looks
 
 pytestmark = pytest.mark.slow
 
@@ -395,6 +395,16 @@ def test_peeking_costs_no_more_than_the_case_allows(population):
         highest = special.betaincinv(count + 1, SEQUENCES - count, 0.9999)  # Clopper-Pearson
         assert highest <= CASE_RATE, (claim, count)
     assert counts["nothing-but-the-truth"] > 0  # at this rate false verdicts do happen
+
+
+def test_a_suite_of_honest_tests_fails_at_five_per_cent_and_not_at_a_cases_rate():
+    tables = generator("honest").standard_exponential((1000, 512, 1)) - 1
+    alarms = 0
+    for table in tables:
+        found = mean.estimate(table, LOOK_RATE)
+        alarms += abs(found.value) > special.stdtrit(511, 0.975) * found.stderr
+        assert judge((found.low, found.high), (-1e-9, 1e-9)) is Verdict.INCONCLUSIVE
+    assert 25 < alarms < 90  # of 1000 honest tests
 
 
 def test_peeking_at_the_full_rate_exceeds_it():

@@ -82,7 +82,7 @@ def test_exit_status_says_how_it_went_and_good_claims_finish(mine, capsys, parts
         row = table[table["claim"] == "true_claim"].iloc[0]
         assert (row["verdict"], row["cases"], row["confirmed"]) == ("CONFIRMED", 4, 4)
     assert ("broken_claim: has equals without within" in err) == (BROKEN in parts)
-    assert ("KeyError: 'gone' (seed 0, chunk at block 0)" in out) == (FAILING in parts)
+    assert ("nothing: KeyError: 'gone' (mine.py, line " in out) == (FAILING in parts)
     assert ("REFUTED, declared CONFIRMED: false_claim-normal-d_k:2" in out) == (FALSE in parts)
 
 
@@ -129,6 +129,24 @@ def test_own_claims_run_by_name_by_statement_and_in_any_mixture(tmp_path, capsys
     assert set(pd.read_csv(tmp_path / "verdicts.csv")["claim"]) == {"hand_dot_product",
                                                                     "hand_slope"}
     assert "claims 2, cases 4, not as declared 0; controls 4, refuted 4" in capsys.readouterr().out
+
+
+def test_one_claim_of_a_file_goes_by_its_name(mine, capsys):
+    file = mine(TRUE, FALSE)
+    assert main(["run", f"{file}::true_claim", "--jobs", "1"]) == 0
+    assert "claims 1, " in capsys.readouterr().out
+    assert main(["run", f"{file}::gone"]) == 2
+    err = capsys.readouterr().err
+    assert "mine.py::gone: mine.py has no claim of this name; it has true_claim, " in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_with_tables_of_others_is_not_touched(mine, capsys):
+    Path("results/claims").mkdir(parents=True)
+    Path("results/claims/good.csv").write_text("my,own\n1,2\n")
+    assert main(["run", mine(TRUE), "--jobs", "1"]) == 2
+    assert "good.csv: is not of a run, which results/run.json would tell" in capsys.readouterr().err
+    assert contents("results") == {"claims/good.csv": b"my,own\n1,2\n"}
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -210,7 +228,7 @@ def test_list_and_show(mine, capsys):
     assert main(["show", "mine.py"]) == 0
     out = capsys.readouterr().out
     for word in ("mine.py:6", "variance", "within 5 %", "normal, laplace", "2, 16",
-                 "none yet; `mcverify run mine.py` makes one", "decides     A5"):
+                 "none yet; `mcverify run mine.py::true_claim` makes one", "decides     A5"):
         assert word in out, word
     main(["run", "mine.py", "--jobs", "1"])
     capsys.readouterr()

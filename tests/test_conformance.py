@@ -432,8 +432,8 @@ def test_what_cannot_be_pickled_is_a_problem():
 
     found = bodies.look(claim, claim.cases()[:1], {}, spread)
     assert [remark.message for remark in found] == [
-        "product_mean: cannot be taken to another process: PicklingError: cannot pickle a lock; "
-        "keep what its grid and its body hold simple"]
+        "product_mean: cannot be taken to another process: PicklingError: cannot pickle a lock "
+        "(test_conformance.py, line 431); keep what its grid and its body hold simple"]
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -117,6 +117,8 @@ def draws_nothing():
     ({"over": grid(keys=-2)}, "keys=-2: must be"),
     ({"over": grid(seed=3)}, "'seed' has the name of a column of results"),
     ({"over": grid(claim=3)}, "'claim' has the name of a column of results"),
+    ({"over": grid(law=laws.student_t)}, "law=student_t makes laws; call it"),
+    ({"over": grid(f=lambda x: x)}, "has no name of its own, which ids and tables go by"),
     ({"over": grid(q=3)}, "'q' has the name of a column of results, of a draw or"),
     ({"over": grid(table={})}, "can be changed; use a number, a text or a tuple"),
     ({"body": asks_for_more}, "asks_for_more asks for keys, which its grid does not name"),

@@ -38,6 +38,37 @@ def test_own_claims_are_found_by_listing_the_folder():
     assert {source(claim).parent.name for claim in claims} == {"claims"}
 
 
+def test_a_claim_that_a_later_one_replaces_is_told(write):
+    file = write("mine.py", GOOD.format(name="one"), GOOD.format(name="one"))
+    found = survey(file)
+    assert [claim.name for claim in found.claims] == ["one"]
+    assert found.faults == ("mine.py:7: one: the function of this name in line 13 replaces it; "
+                            "rename one",)
+
+
+@pytest.mark.parametrize(("head", "message"), [
+    ("@claim", "bad: @claim stands alone; write @claim(variance, equals=…)"),
+    ("@claim(mean, equal=0, within=absolute(1))", "@claim knows no equal; did you mean equals"),
+    ("@claim(mean, equals=0, colour=1)", "bad: @claim knows no colour; it takes statistic, equals"),
+])
+def test_claim_with_the_wrong_words_is_a_fault_beside_the_good_ones(write, head, message):
+    body = f'{head}\ndef bad(q):\n    """A sentence."""\n    return q\n'
+    found = survey(write("mine.py", GOOD.format(name="good"), body))
+    assert [claim.name for claim in found.claims] == ["good"]
+    assert len(found.faults) == 1
+    assert message in found.faults[0]
+
+
+def test_a_folder_may_hold_files_without_claims_but_not_only_such(write):
+    helper = write("some/helper.py", "X = 1")
+    with pytest.raises(ClaimError, match=r"some: holds no claims"):
+        discover(helper.parent)
+    write("some/mine.py", GOOD.format(name="good"))
+    assert [claim.name for claim in discover(helper.parent)] == ["good"]
+    with pytest.raises(ClaimError, match=r"helper.py:1: holds no claims"):
+        discover(helper)
+
+
 def test_claims_of_a_file_keep_its_order(write):
     file = write("mine.py", GOOD.format(name="second"), GOOD.format(name="first"))
     assert [claim.name for claim in discover(file)] == ["second", "first"]

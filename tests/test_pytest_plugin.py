@@ -507,3 +507,11 @@ def test_once_installed_the_plugin_needs_no_option(folder):
     folder.write("claim_mine.py", HEAD, FALSE)
     session = folder.pytest("claim_mine.py", "-rA", plugin=[], alone=False)
     assert session.outcomes() == {"claim_mine.py::false_claim[normal-d_k:2]": "FAILED"}
+
+
+def test_a_file_of_tests_may_look_at_claims_of_others(folder):
+    folder.write("test_mine.py", "from mcverify import discover\n"
+                 "found = [each for each in discover() if each.name == 'hand_slope'][0]\n"
+                 "def test_of_it(): assert found.sentence\n")
+    session = folder.pytest("-rA", "test_mine.py")
+    assert session.outcomes() == {"test_mine.py::test_of_it": "PASSED"}

@@ -5,6 +5,7 @@ import pytest
 from mcverify import Verdict, absolute, check, discover, laws, relative
 from mcverify.attention import scores
 from mcverify.interval import Estimate
+from mcverify.prediction import ClaimError
 from mcverify.statistic import variance
 
 CLAIMS = {claim.name: claim for claim in discover()}
@@ -16,6 +17,16 @@ def test_a_claim_gives_its_findings_in_the_order_of_its_cases():
     assert [finding.case for finding in findings] == claim.cases()
     assert [(f.estimate, f.verdict) for f in findings] == [
         (f.estimate, f.verdict) for f in map(check, claim.cases())]
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"statistics": variance}, "nothing looks at statistics=.*; did you mean statistic"),
+    ({"scal": 0.125}, "nothing looks at scal=0.125; did you mean scale"),
+    ({"equal": 8, "within": relative(0.1)}, "within=.* without a prediction; give one of equals"),
+])
+def test_misspelled_words_are_refused(given, message):
+    with pytest.raises(ClaimError, match=message):
+        check(scores, law=laws.normal, d_k=8, **given)
 
 
 def test_a_function_with_a_prediction_gives_a_finding():

@@ -331,4 +331,7 @@ def test_a_report_has_four_lines_with_claim_claimed_measured_and_rerun(claims):
     assert first == "REFUTED: negative-laplace-d_k:2: Coordinates are below -1 in the mean."
     assert [line.split()[0] for line in rest] == ["claimed", "measured", "rerun"]
     assert rest[0].endswith("[-inf, -1]")
-    assert rest[2].endswith("mine.py --seed 3")
+    assert rest[2].endswith("mine.py::negative --seed 3")
+    broken = dataclasses.replace(finding, reason="error: ValueError: no luck", error_rate=1.5e-9)
+    assert str(broken).splitlines()[2:] == [
+        "  measured  nothing: ValueError: no luck", f"{rest[2]} --error-rate 1.5e-09"]

@@ -13,7 +13,7 @@ from scipy import special, stats
 from worse_rules import first_order, plain_t, plain_z, too_sure
 
 import mcverify.selfcheck as package
-from mcverify.selfcheck import COLUMNS, count, far, passed, report, selfcheck
+from mcverify.selfcheck import COLUMNS, LONG, count, far, passed, report, selfcheck
 from mcverify.selfcheck.data import COINS, LAWS, POPULATIONS, QUANTILES, population
 from mcverify.selfcheck.exactly import Coin, Order, binomial, miss_rates
 from mcverify.selfcheck.limits import ALLOWED, LOOK_RATE, most, quantile_of_t, uneven
@@ -212,7 +212,7 @@ def test_weights_find_exact_rates_far_out_and_in_sequence(tilted, exact, stops, 
 def test_counting_and_weighing_agree():
     law = population("mean", "exponential")
     rows = [*count.rows(law, 2000, [512, 1024], stream(9)),
-            *far.rows(law, LOW, 400, 2, stream(10))]
+            *far.rows(law, LOW, 400, 200, 2, stream(10))]
     one, other = (row for row in rows if (row.check, row.blocks) == ("miss low at 0.001", 512))
     assert {one.method, other.method} == {"counted", "weighed"}
     assert abs(one.measured - other.measured) < SURE * math.hypot(one.mc_error, other.mc_error)
@@ -291,6 +291,24 @@ def test_an_interval_off_by_a_factor_of_two_is_found_out_at_1e_3():
         assert checks(rows, verdict) == {"miss high at 0.001"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [
+    ("mean", "exponential"), ("variance", "laplace"), ("std", "normal"), ("ratio", "normal"),
+    ("slope of mean", "normal"), ("slope of variance", "rademacher"),
+    ("kurtosis", "scores, d_k 8"), ("median", "four"), ("quantile 0.9", "four"),
+], ids=" ".join)
+def test_the_long_check_sees_a_factor_of_two_in_every_statistic(key):
+    law = population(*key)
+    for rate in far.RATES:
+        stop = far.given_from(law, rate)
+        rows = far._looks(too_sure(law), [stop], rate, LOW, LONG.replications, stream(22, *key))
+        honest = far._looks(law, [stop], rate, LOW, LONG.replications, stream(23, *key))
+        assert honest[0].verdict in ("ok", "open")
+        assert rows[0].mc_error / rows[0].measured < 0.11
+        # An interval that errs less than it may must err so much less to go unseen.
+        assert rows[0].verdict == "high" or honest[0].ratio < 0.9
+
+
 def test_a_rule_of_first_order_is_found_out_where_the_second_order_says_so():
     law = first_order(population("mean", "skew_laplace"))
     rows = far._looks(law, [512, 1024], LOOK_RATE, LOW, 1000, stream(15))
@@ -367,7 +385,7 @@ def short():
 
 
 def test_the_short_check_passes(short):
-    assert list(short.columns) == COLUMNS
+    assert list(short.columns) == [*COLUMNS, "seed"]
     assert passed(short), report(short)
     assert set(short["verdict"]) <= {"ok", "open", "noted"}
     assert (short["verdict"] == "ok").mean() > 0.5

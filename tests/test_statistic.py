@@ -46,7 +46,7 @@ def test_estimates_are_those_of_all_values_together(statistic, expected):
 def test_variance_is_unbiased_from_block_to_block():
     # With one value a block it is the usual unbiased variance, block by block.
     assert estimate(variance, np.array([[1.0], [4.0]])).value == 4.5
-    assert estimate(variance, np.array([[1.0, 3.0]])).value == 1.0  # one block has no spread of its own
+    assert estimate(variance, np.array([[1.0, 3.0]])).value == 1  # has no spread of its own
     single = VALUES[:, :1, 0]
     assert estimate(variance, single).value == pytest.approx(single.var(ddof=1), rel=1e-12)
     assert estimate(variance, VALUES).value == pytest.approx(VALUES.var(), rel=1e-2)
@@ -483,7 +483,8 @@ def test_quantile_of_one_block_and_of_a_few_values():
 
 
 def test_shares_reach_from_zero_to_one_and_no_further():
-    np.testing.assert_array_equal(proportion.reduce(np.array([[0.0, 1.0], [1.0, 1.0]])), [[0.5], [1.0]])
+    shares = proportion.reduce(np.array([[0.0, 1.0], [1.0, 1.0]]))
+    np.testing.assert_array_equal(shares, [[0.5], [1.0]])
     for bad in (-1e-9, 1 + 1e-9, math.nan):
         with pytest.raises(ValueError, match=r"from .* to .*use the statistic mean"):
             proportion.reduce(np.array([[0.5, bad]]))

@@ -85,9 +85,9 @@ def _lost(file: Path, lines: set[int]) -> Iterator[Remark]:
             continue
         later = [other.lineno for other in functions
                  if other.name == node.name and other.lineno > node.lineno]
-        why = (f"the function of this name in line {later[-1]} replaces it; rename one" if later
-               else "is not found; a claim must stand at the top level of its file")
-        yield Problem(f"{file.name}:{node.decorator_list[0].lineno}", f"{node.name}: {why}")
+        if not later:  # of which the loading tells
+            yield Problem(f"{file.name}:{node.decorator_list[0].lineno}", f"{node.name}: is not "
+                          "found; a claim must stand at the top level of its file")
 
 
 def _is_claim(decorator: ast.expr) -> bool:

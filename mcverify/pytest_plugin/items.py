@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcverify.declare import Case, Claim
-from mcverify.discover import load, source
+from mcverify.discover import NO_CLAIMS, load, source
 from mcverify.finding import Finding
 from mcverify.pytest_plugin.record import PROPERTY, entry
 from mcverify.run import run
@@ -21,12 +21,7 @@ class ClaimFile(pytest.File):
 
     def collect(self) -> Iterator["ClaimTest"]:
         """The tests of its claims; CollectError with a line for each thing that is broken."""
-        found = load(self.path.resolve())
-        # One without claims may be there for the claim files beside it.
-        faults = [fault for fault in found.faults if "holds no claims" not in fault]
-        if faults:
-            raise self.CollectError("\n".join(faults))
-        yield from _tests(self, found.claims)
+        yield from _tests(self, _claims(self))
 
 
 def own_claims(module: pytest.Module) -> dict[str, Claim]:
@@ -45,11 +40,17 @@ def tests_of_module(module: pytest.Collector, own: dict[str, Claim]) -> list["Cl
 
     It is read a second time, outside sys.modules, since that is how claims reach other processes.
     """
-    found = load(module.path.resolve())
-    if found.faults:
-        raise module.CollectError("\n".join(found.faults))
     names = {claim.name for claim in own.values()}
-    return list(_tests(module, [claim for claim in found.claims if claim.name in names]))
+    return list(_tests(module, [claim for claim in _claims(module) if claim.name in names]))
+
+
+def _claims(collector: pytest.Collector) -> tuple[Claim, ...]:
+    """Those of a file; CollectError with a line for each thing in it that is broken."""
+    found = load(collector.path.resolve())
+    # One without claims may be there for others, or look at those of others.
+    if faults := [fault for fault in found.faults if NO_CLAIMS not in fault]:
+        raise collector.CollectError("\n".join(faults))
+    return found.claims
 
 
 def _tests(parent: pytest.Collector, claims: Iterable[Claim]) -> Iterator["ClaimTest"]:

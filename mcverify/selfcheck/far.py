@@ -29,10 +29,13 @@ def given_from(population: Population, rate: float) -> int:
 
 
 def rows(
-    population: Population, side: int, replications: int, several: int,
+    population: Population, side: int, replications: int, sequential: int, several: int,
     rng: np.random.Generator,
 ) -> list[Row]:
-    """Misses on a side: at small rates for one look, at a look's own rate for ``several``."""
+    """Misses on a side: at small rates for one look, at a look's own rate for ``several``.
+
+    ``replications`` at each rate for the first, ``sequential`` for each look of the second.
+    """
     found = []
     for rate in RATES:
         for stop in sorted({STOPS[0], given_from(population, rate)}):
@@ -41,7 +44,7 @@ def rows(
     first = max(0, given - several + 2)  # a look beyond the one from which intervals are given
     stops = STOPS[first:first + several]
     # Enough for the rate of a look, which has some tenth of them; fewer where samples are large.
-    many = max(replications // 4, round(replications * min(1.0, STOPS[several - 1] / stops[-1])))
+    many = max(sequential // 4, round(sequential * min(1.0, STOPS[several - 1] / stops[-1])))
     return found + _looks(population, stops, LOOK_RATE, side, many * len(stops), rng)
 
 
