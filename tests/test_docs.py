@@ -82,7 +82,6 @@ def test_figures_of_the_self_check_are_those_of_its_table():
     judged = counts["ok"] + counts["open"]
     assert (f"Of {judged} properties {counts['ok']} pass, {counts['open']} are left open" in text)
     misses = table[table["check"].str.startswith("miss") & (table["effective"] >= FEW)]
-    assert (misses["ratio"] + 3 * misses["mc_error"] / misses["nominal"]).max() <= 2
     worst = misses.loc[misses["ratio"].idxmax()]
     assert (worst["statistic"], worst["data"]) == ("variance", "scores of normal, d_k 2")
     error = worst["mc_error"] / worst["nominal"]

@@ -410,7 +410,7 @@ def test_a_failing_row_fails_and_is_reported(short, verdict):
 
 @pytest.mark.slow
 def test_the_table_does_not_depend_on_the_number_of_processes(monkeypatch):
-    tiny = package.Effort(50, 50, 20, 2, frozenset({("mean", "normal"), ("median", "one")}))
+    tiny = package.Effort(50, 50, 20, 20, 2, frozenset({("mean", "normal"), ("median", "one")}))
     monkeypatch.setattr(package, "SHORT", tiny)
     one, two, other = (selfcheck(short=True, seed=seed, jobs=jobs)
                        for seed, jobs in ((0, 1), (0, 2), (1, 1)))

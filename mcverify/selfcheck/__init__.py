@@ -36,7 +36,7 @@ class Effort:
     ----------
     sequences : samples that grow from look to look; each also gives some of the first look's size.
     scatter : samples whose standard error is held against their scatter.
-    replications : tilted samples at a small rate: 1200 of them tell a factor of 2.
+    replications : tilted samples at a small rate: 1000 of them tell a factor of 2.
     sequential : tilted samples that grow from look to look, for each look.
     looks : how many of verdict.looks are taken in sequence.
     keys : of POPULATIONS and COINS that are judged; None for all.
@@ -52,9 +52,9 @@ class Effort:
 
 SHARE = {  # of sequences, counted or tilted, and scatter, for statistics that take long
     "kurtosis": 0.4, "median": 0.4, "quantile 0.9": 0.25, "ratio": 0.5,
-    "slope of variance": 0.5,
+    "slope of variance": 0.5, "slope of mean": 0.5,
 }
-LONG = Effort(sequences=8000, scatter=12_000, replications=1200, sequential=600, looks=4)
+LONG = Effort(sequences=5000, scatter=8000, replications=1000, sequential=400, looks=4)
 SHORT_KEYS = frozenset({
     ("mean", "normal"), ("mean", "exponential"), ("variance", "scores, d_k 2"), ("std", "laplace"),
     ("slope of variance", "rademacher"), ("proportion", "exponential"), ("median", "one"),

@@ -126,8 +126,8 @@ def _populations() -> dict[tuple[str, str], Builder]:
         if name != "rademacher":
             found["mean", name] = partial(of_values, name, mean, 0.0, quantiles)
         found["ratio", name] = partial(of_values, name, ratio, 1.0, quantiles, far_from_zero, 2)
-    found["slope of mean", "normal"] = partial(
-        of_values, "normal", slope(mean), 1.0, QUANTILES["normal"], _noisy_end, 2)
+        found["slope of mean", name] = partial(
+            of_values, name, slope(mean), 1.0, quantiles, _noisy_end, 2)
     for name, law in LAWS.items():
         found["slope of variance", name] = partial(_table_of, slope(variance), law)
         if name != "rademacher":
