@@ -144,7 +144,7 @@ def test_the_first_feature_is_the_influence_and_the_truth_the_mean(key):
     error, y, _, lean = law.seen(law.base)
     assert abs(error) < 1e-3
     assert law.base @ y**3 / (law.base @ y**2) ** 1.5 == pytest.approx(
-        stats.skew(influence), abs=0.15)  # cells cut the tails
+        stats.skew(influence), abs=0.15, rel=0.2)  # cells cut the tails
     expected = law.statistic.lean(table) if law.statistic.lean else 0.0
     assert lean == pytest.approx(expected, abs=0.01)
     kept = law.features[0] @ y / np.linalg.norm(law.features[0]) / np.linalg.norm(y)
