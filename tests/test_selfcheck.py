@@ -299,10 +299,11 @@ def test_an_interval_off_by_a_factor_of_two_is_found_out_at_1e_3():
 ], ids=" ".join)
 def test_the_long_check_sees_a_factor_of_two_in_every_statistic(key):
     law = population(*key)
+    many = package.replications(key[0], LONG)
     for rate in far.RATES:
         stop = far.given_from(law, rate)
-        rows = far._looks(too_sure(law), [stop], rate, LOW, LONG.replications, stream(22, *key))
-        honest = far._looks(law, [stop], rate, LOW, LONG.replications, stream(23, *key))
+        rows = far._looks(too_sure(law), [stop], rate, LOW, many, stream(22, *key))
+        honest = far._looks(law, [stop], rate, LOW, many, stream(23, *key))
         assert honest[0].verdict in ("ok", "open")
         assert rows[0].mc_error / rows[0].measured < 0.11
         # An interval that errs less than it may must err so much less to go unseen.

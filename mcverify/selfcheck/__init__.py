@@ -36,7 +36,7 @@ class Effort:
     ----------
     sequences : samples that grow from look to look; each also gives some of the first look's size.
     scatter : samples whose standard error is held against their scatter.
-    replications : tilted samples at a small rate: 1000 of them tell a factor of 2.
+    replications : tilted samples at a small rate, times MORE: 1000 of them tell a factor of 2.
     sequential : tilted samples that grow from look to look, for each look.
     looks : how many of verdict.looks are taken in sequence.
     keys : of POPULATIONS and COINS that are judged; None for all.
@@ -54,6 +54,7 @@ SHARE = {  # of sequences, counted or tilted, and scatter, for statistics that t
     "kurtosis": 0.4, "median": 0.4, "quantile 0.9": 0.25, "ratio": 0.5,
     "slope of variance": 0.5, "slope of mean": 0.5,
 }
+MORE = {"median": 2.5, "quantile 0.9": 2.5}  # times the replications: lattices have wider limits
 LONG = Effort(sequences=5000, scatter=8000, replications=1000, sequential=400, looks=4)
 SHORT_KEYS = frozenset({
     ("mean", "normal"), ("mean", "exponential"), ("variance", "scores, d_k 2"), ("std", "laplace"),
@@ -96,12 +97,18 @@ def _tasks(effort: Effort, seed: int) -> list[Task]:
     tasks: list[Task] = []
     for key in sorted(chosen, key=lambda key: SHARE.get(key[0], 1.0)):
         share = SHARE.get(key[0], 1.0)
-        tasks += [partial(_far, key, side, effort.replications, round(share * effort.sequential),
-                          effort.looks, seed) for side in (LOW, HIGH)]
+        tasks += [partial(_far, key, side, replications(key[0], effort),
+                          round(share * effort.sequential), effort.looks, seed)
+                  for side in (LOW, HIGH)]
         tasks.append(partial(_counted, key, round(share * effort.sequences), stops, seed))
         tasks.append(partial(_scatter, key, stops[0], round(share * effort.scatter), seed))
     return tasks + [partial(_exact, key, stops) for key in COINS
                     if effort.keys is None or key in effort.keys]
+
+
+def replications(statistic: str, effort: Effort) -> int:
+    """Tilted samples at a small rate, as many as tell a factor of 2 for the statistic."""
+    return round(MORE.get(statistic, 1.0) * effort.replications)
 
 
 def _far(
