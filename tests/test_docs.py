@@ -15,7 +15,7 @@ import pytest
 from conftest import RESULTS
 
 from mcverify.cli import main
-from mcverify.selfcheck.row import FEW
+from mcverify.selfcheck.limits import ALLOWED
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -81,8 +81,5 @@ def test_figures_of_the_self_check_are_those_of_its_table():
     assert set(counts.index) <= {"ok", "open", "noted"}
     judged = counts["ok"] + counts["open"]
     assert (f"Of {judged} properties {counts['ok']} pass, {counts['open']} are left open" in text)
-    misses = table[table["check"].str.startswith("miss") & (table["effective"] >= FEW)]
-    worst = misses.loc[misses["ratio"].idxmax()]
-    assert (worst["statistic"], worst["data"]) == ("variance", "scores of normal, d_k 2")
-    error = worst["mc_error"] / worst["nominal"]
-    assert f"and {worst['blocks']} blocks, is {worst['ratio']:.2f} ± {error:.2f} times" in text
+    assert "and none fails" in text
+    assert table["most"].where(table["check"].str.startswith("miss")).max() == ALLOWED == 2
