@@ -3,6 +3,8 @@
 import os
 import signal
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager
@@ -140,8 +142,16 @@ def _begin(progress: str) -> None:
 
     global _progress, _limits
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
     _progress = os.open(progress, os.O_WRONLY)
     _limits = threadpool_limits(1)
+
+
+def _follow(parent: int) -> None:
+    """End this process when its parent is gone, to which a SIGKILL left no time to do it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _call(function: Callable[..., Any], call: tuple[Any, ...]) -> Any:

@@ -233,6 +233,37 @@ def test_findings_of_a_changed_file_are_not_taken_up_again(mine, tmp_path):
     assert journal.finished(claim.cases(), 0, 1e-10) == []
 
 
+def children(pid):
+    """Of a process that is, by /proc."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:  # it has just ended
+            continue
+        if int(text.rpartition(")")[2].split()[1]) == pid and text.rpartition(")")[2][1] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    process = subprocess.Popen([sys.executable, "-m", "mcverify", "run", "--jobs", "2"],
+                               cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(children(process.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(5)  # until they are at work
+    workers = children(process.pid)
+    process.kill()
+    process.wait()
+    assert len(workers) >= 2
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
 @pytest.mark.slow
 def test_a_second_run_into_the_same_folder_says_so_and_changes_nothing(mine, capsys):
     file = mine(GOOD, SLOW)
