@@ -1,6 +1,5 @@
 """From a decorated function to a claim: a frozen value that says what is measured and predicted."""
 
-import difflib
 import inspect
 import itertools
 import re
@@ -14,7 +13,7 @@ from typing import Any
 from mcverify import laws
 from mcverify.grid import NOWHERE, Grid, Point, shown
 from mcverify.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
-from mcverify.rules import DRAWN, call, check_claim, parameters
+from mcverify.rules import DRAWN, call, check_claim, meant, parameters
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
 
@@ -176,9 +175,8 @@ def _check_words(body: Callable[..., Any], statistic: Any, unknown: dict[str, An
                          "with the statistic and the prediction")
     known = [name for name in inspect.signature(claim).parameters if name != "unknown"]
     for name in unknown:
-        near = difflib.get_close_matches(name, known, n=1)
-        raise ClaimError(f"{body.__name__}: @claim knows no {name}; " + (
-            f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"))
+        raise ClaimError(f"{body.__name__}: @claim knows no {name}; "
+                         f"{meant(name, known, 'it takes')}")
 
 
 _faults: ContextVar[list[tuple[int, str]] | None] = ContextVar("_faults", default=None)

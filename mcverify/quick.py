@@ -1,6 +1,5 @@
 """From a case, a claim or a plain function to what the draws say of it, in one call."""
 
-import difflib
 import inspect
 import sys
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from mcverify.finding import Finding
 from mcverify.grid import grid
 from mcverify.interval import Estimate
 from mcverify.prediction import KINDS, ClaimError
-from mcverify.rules import COUNTS, DRAWN, WORLD, parameters
+from mcverify.rules import COUNTS, DRAWN, WORLD, meant, parameters
 from mcverify.run import run
 from mcverify.statistic import Statistic, mean
 from mcverify.verdict import CASE_ERROR_RATE
@@ -80,9 +79,8 @@ def _check_names(body: Any, parts: dict[str, Any], settings: dict[str, Any]) -> 
     known = {name for function in functions for name in parameters(function)}
     known |= {*WORLD, *COUNTS, "statistic", *KINDS, "within"} - {*DRAWN}
     for name in settings.keys() - known:
-        near = difflib.get_close_matches(name, sorted(known - settings.keys()), n=1)
-        raise ClaimError(f"check: nothing looks at {name}={settings[name]!r}; " + (
-            f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"))
+        raise ClaimError(f"check: nothing looks at {name}={settings[name]!r}; "
+                         f"{meant(name, sorted(known - settings.keys()), 'known are')}")
 
 
 def _in_order(claim: Claim, seed: int, error_rate: float, jobs: int) -> list[Finding]:

@@ -1,8 +1,9 @@
 """From a claim to the first rule that it breaks, if any: what can be seen without drawing."""
 
+import difflib
 import inspect
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,16 @@ ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside t
 RESERVED = ("verdicts", "controls", "ledger", "selfcheck", ATLAS)
 NAMES = ("claim", "case")  # the columns that tables of several claims begin with
 COUNTS = ("d_k", "tokens", "keys")
+
+
+def meant(word: str, known: Collection[str], otherwise: str) -> str:
+    """What an unknown word may have been meant for: the nearest known one, or all of them.
+
+    >>> meant("scal", ["scale", "keys"], "known are")
+    'did you mean scale?'
+    """
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"{otherwise} {', '.join(known)}"
 
 
 @lru_cache(maxsize=4096)
@@ -115,13 +126,12 @@ def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> 
             require(not maker, f"law={maker} makes laws; call it, e.g. {maker}(…)")
             require(isinstance(value, Law), f"law={value!r} is not a law; use laws.normal or "
                                             "another value of mcverify.laws")
-            require(" at 0x" not in str(value), f"law={value} has no name of its own, which its "
-                                                "draws descend from; give it a __str__")
         elif name in COUNTS:
             require(isinstance(value, int) and not isinstance(value, bool) and value >= 1,
                     f"{name}={value!r}: must be a whole number of at least 1")
-        require(" at 0x" not in str(value), f"{name}={value} has no name of its own, which ids and "
-                "tables go by; use a number or a text, and let the body look the rest up")
+        require(" at 0x" not in str(value), f"{name}={value} has no name of its own, which " + (
+            "its draws descend from; give it a __str__" if name == "law" else
+            "ids and tables go by; use a number or a text, and let the body look the rest up"))
         try:
             hash(value)
         except TypeError:

@@ -39,8 +39,8 @@ def select(
             names = [claim.name for claim in known]
             near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
             raise UsageError(f"{word}: no claim or statement has this name; " + (
-                f"did you mean {' or '.join(near)}" if near else "see `mcverify list`")
-                + "? A claim of your own goes by its file: FILE.py or FILE.py::NAME")
+                f"did you mean {' or '.join(near)}?" if near else "see `mcverify list`.")
+                + " A claim of your own goes by its file: FILE.py or FILE.py::NAME")
         chosen += named
     clashes = {claim.name for claim in chosen
                if any(claim.name == other.name and claim is not other for other in chosen)}

@@ -13,7 +13,7 @@ from mcverify.conformance.bodies import cost, first_chunk, outcome
 from mcverify.conformance.controls import missing_moments
 from mcverify.conformance.remarks import Doubt, Note, Problem, Remark, place_of
 from mcverify.declare import Case, Claim
-from mcverify.interval import MAX_DELTA, MIN_SPREAD
+from mcverify.interval import MAX_DELTA, MIN_SPREAD, first_order
 from mcverify.laws import Law
 from mcverify.measure import describe
 from mcverify.run import MAX_TABLE
@@ -167,7 +167,7 @@ def _trusted(statistic: Statistic, table: Array, t: float) -> float:
         return 0.0
     values = statistic.influence(table)[1]
     spread = float(np.mean(values**2))
-    skewness = abs(float(np.mean(values**3))) / spread**1.5 if spread else 0.0
+    skewness = float(np.mean(values**3)) / spread**1.5 if spread else 0.0
     lean = 0.0 if statistic.lean is None else statistic.lean(table)
-    first = max(skewness * (2 * t * t + 1) / 6, lean * t * t)  # of δ, times the root of the blocks
+    first = max(first_order(skewness, t), lean * t * t)  # of δ, times the root of the blocks
     return max(statistic.caution * t * t, (first / MAX_DELTA) ** 2)

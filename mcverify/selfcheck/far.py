@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcverify.interval import MAX_DELTA
+from mcverify.interval import MAX_DELTA, first_order
 from mcverify.selfcheck.count import at, most_of
 from mcverify.selfcheck.limits import LOOK_RATE, quantile_of_t
 from mcverify.selfcheck.population import Population
@@ -21,8 +21,8 @@ def given_from(population: Population, rate: float) -> int:
     """The first look at which samples of the law itself usually have an interval."""
     for stop in STOPS:
         t = quantile_of_t(rate, stop)
-        first = max(population.skewness * (2 * t * t + 1) / 6, population.lean * t * t)
-        if stop >= population.statistic.caution * t * t and first / math.sqrt(stop) <= MAX_DELTA:
+        first = max(first_order(population.skewness, t), population.lean * t * t)
+        if population.given(rate, stop) and first / math.sqrt(stop) <= MAX_DELTA:
             return stop
     raise ValueError(f"{population.statistic.name} of {population}: no interval at rate {rate:g} "
                      f"up to {STOPS[-1]} blocks; use more values a block")

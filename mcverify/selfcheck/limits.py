@@ -11,6 +11,7 @@ import math
 
 from scipy.special import stdtrit
 
+from mcverify.interval import first_order
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS
 
 LOOK_RATE = CASE_ERROR_RATE / LOOKS  # 8.3e-12: where the suite's verdicts are made
@@ -51,5 +52,5 @@ def uneven(
     """
     t = -float(stdtrit(blocks - 1, level))
     density = math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
-    first = (abs(skewness) * (2 * t * t + 1) / 6 + lean * t * t) / math.sqrt(blocks)
+    first = (first_order(skewness, t) + lean * t * t) / math.sqrt(blocks)
     return EVEN * math.exp(density * (first + step / 2) / level)

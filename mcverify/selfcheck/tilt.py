@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import log_softmax, logsumexp, rel_entr
 
-from mcverify.interval import MAX_DELTA, Estimate
+from mcverify.interval import MAX_DELTA, Estimate, first_order, second_order
 from mcverify.selfcheck.limits import quantile_of_t
 from mcverify.selfcheck.population import Cells, Population
 
@@ -41,9 +41,8 @@ def _room(q: Array, population: Population, blocks: int, t: float, side: int) ->
     for column in [y, *parts] if population.statistic.parts else [y]:
         second, third, fourth = (float(q @ column**k) for k in (2, 3, 4))
         second += 1e-12
-        skewness, kurtosis = abs(third) / second**1.5, fourth / second**2 - 3
-        delta = skewness * (2 * t * t + 1) / 6 / math.sqrt(blocks)
-        more = t**3 / blocks * max(kurtosis, 0.0) / 2
+        delta = first_order(third / second**1.5, t) / math.sqrt(blocks)
+        more = second_order(fourth / second**2 - 3, t, blocks)
         room += [beyond - delta - curved - more, MAX_DELTA - delta]
     return room
 
