@@ -115,7 +115,7 @@ def spread_of_initialisations(d_k):
 @claim(
     mean,
     equals=0,
-    within=absolute(0.04),
+    within=absolute(0.02),
     over=grid(law=[SQUARE, projected(init.lecun())], d_k=64),
     decides="A17",
 )
