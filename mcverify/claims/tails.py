@@ -64,7 +64,7 @@ def stable_scores_need_their_own_power(q, k, d_k):
 @claim(
     slope(median),
     equals=lambda law, d_k: 1 / law.finite_moments - 0.5 + 1 / (law.finite_moments * math.log(d_k / 2)),
-    within=absolute(0.15),
+    within=absolute(0.1),
     over=grid(law=[laws.student_t(1), laws.student_t(1.5)], d_k=256, tokens=EIGHT),
     decides="C7",
 )
