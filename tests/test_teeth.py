@@ -26,9 +26,12 @@ def cheapest(claim, count):
     return sorted(claim.cases(), key=cost)[:count]
 
 
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_true_claims_are_refuted_under_no_seed(seed):
-    cheap = [case for claim in CLAIMS for case in cheapest(claim, 1) if 0 < cost(case) < 4e5]
+@pytest.mark.parametrize(("seed", "most"), [
+    *((seed, 4e5) for seed in range(2, 6)),
+    *(pytest.param(seed, 2e6, marks=pytest.mark.slow) for seed in range(2, 10)),
+])
+def test_true_claims_are_refuted_under_no_seed(seed, most):
+    cheap = [case for claim in CLAIMS for case in cheapest(claim, 1) if 0 < cost(case) < most]
     assert len(cheap) > 30
     wrong = [str(finding) for finding in run(cheap, seed=seed, jobs=1)
              if finding.verdict not in (finding.expected, Verdict.INCONCLUSIVE)]
