@@ -14,8 +14,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mcverify import attention, laws
+from mcverify.judge.world import MAX_TOKENS, World
 from mcverify.statistic import variance
-from mcverify.world import MAX_TOKENS, World
 
 TARGET = 1e-3
 PAIRS = 20_000  # of a round of the plain script: 160 MB at d_k = 512

@@ -2,6 +2,6 @@
 
 import sys
 
-from mcverify.cli import main
+from mcverify.cli.main import main
 
 sys.exit(main())

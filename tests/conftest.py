@@ -1,21 +1,19 @@
-"""What tests share: how Hypothesis draws, the findings of the selected cases, committed tables."""
+"""What tests share: how Hypothesis draws, the findings of the selected cases."""
 
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from mcverify.journal import Journal
-from mcverify.results import Results
+from mcverify.results.journal import Journal
 from mcverify.verdict import CASE_ERROR_RATE, check_budget
 
-RESULTS = Path(__file__).parent.parent / "results"
+JUDGE = Path(__file__).parent / "living_proof" / "judge.py"
 
 # No deadline: the first call of a function may import scipy. In CI every run tries the same
 # examples; at home each run tries new ones.
@@ -44,7 +42,7 @@ def pytest_collection_finish(session):
     folder = tempfile.mkdtemp(prefix="mcverify-judged-")
     session.config.add_cleanup(lambda: shutil.rmtree(folder))
     session.judging = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "judge.py"), folder], text=True,
+        [sys.executable, str(JUDGE), folder], text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     session.config.add_cleanup(session.judging.kill)
     session.judging.stdin.write("\n".join(map(str, cases)))
@@ -61,10 +59,3 @@ def findings(request):
     found = Journal(Path(request.session.judged_in)).finished(
         _cases(request.session), 0, CASE_ERROR_RATE)
     return {str(finding.case): finding for finding in found}
-
-
-@lru_cache(maxsize=512)
-def committed_rows(claim):
-    """By the case's name, the rows of the claim's committed table."""
-    rows = Results(RESULTS).read(claim.name)
-    return dict(zip(map(str, claim.cases()), rows, strict=False))

@@ -40,7 +40,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_used():
         assert name in declared(extra)
 
 
-@pytest.mark.parametrize("name", ["py.typed", "statements.csv", "data/minilm_qk.npz",
+@pytest.mark.parametrize("name", ["py.typed", "claims/statements.csv", "data/minilm_qk.npz",
                                   "data/README.md"])
 def test_data_are_installed(name):
     assert (files("mcverify") / name).is_file()
@@ -50,4 +50,4 @@ def test_the_command_and_the_plugin_are_registered():
     plugins = {point.name: point.value for point in entry_points(group="pytest11")}
     assert plugins["mcverify"] == "mcverify.pytest_plugin"
     commands = {point.name: point.value for point in entry_points(group="console_scripts")}
-    assert commands["mcverify"] == "mcverify.cli:main"
+    assert commands["mcverify"] == "mcverify.cli.main:main"

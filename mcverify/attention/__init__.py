@@ -7,16 +7,16 @@ Every function is pure, and works in the floating type that it is given.
 from mcverify.attention.additive import additive_scores
 from mcverify.attention.heads import head_scores, split_heads
 from mcverify.attention.jacobian import JACOBIAN_NORMS, jacobian_norm, query_gradient
-from mcverify.attention.pairs import (
+from mcverify.attention.rounding import bfloat16
+from mcverify.attention.scores import (
     matched_scores,
     other_scores,
     refuse_all_pairs,
     rows,
     scores,
 )
-from mcverify.attention.rounding import bfloat16
+from mcverify.attention.softmax import naive_softmax, online_average, online_softmax, softmax
 from mcverify.attention.spread import entropy, max_weight, sum_squares
-from mcverify.attention.weights import naive_softmax, online_average, online_softmax, softmax
 
 __all__ = [
     "JACOBIAN_NORMS",

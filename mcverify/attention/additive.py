@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.attention.pairs import check_all_pairs
+from mcverify.attention.scores import check_all_pairs
 
 Array = NDArray[np.floating[Any]]
 

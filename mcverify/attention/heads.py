@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.attention.pairs import scores
+from mcverify.attention.scores import scores
 
 Array = NDArray[np.floating[Any]]
 

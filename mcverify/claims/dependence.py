@@ -2,8 +2,9 @@
 
 from fractions import Fraction
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import matched_scores, other_scores, scores
+from mcverify.declare import near
 from mcverify.statistic import exact, mean, proportion, slope, variance
 from mcverify.theory import enumeration
 
@@ -115,7 +116,7 @@ def identical_variance(q, k):
     at_least=0.99,
     over=grid(law=laws.identical(laws.rademacher), d_k=[1, 8, 64]),
     decides="A5",
-    controls=near.under(laws.correlated(laws.rademacher, 0.99)),
+    controls=near.law(laws.correlated(laws.rademacher, 0.99)),
 )
 def identical_coins(q, k, d_k):
     """For coins and q = k, q·k is d_k and nothing else: a variance of 0."""
@@ -202,7 +203,7 @@ def equicorrelated_variance(q, k):
     at_least=1.5,
     over=grid(law=laws.equicorrelated(laws.normal, 0.3), d_k=128),
     decides="A5",
-    controls=near.under(laws.normal),
+    controls=near.law(laws.normal),
 )
 def equicorrelated_growth(q, k, d_k):
     """With correlated coordinates in both q and k the variance of q·k grows far faster than d_k, in the end as d_k²."""

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import query_gradient, scores, softmax
+from mcverify.declare import near
 from mcverify.statistic import mean, median, proportion, ratio, slope, std, variance
 
 KEYS = 128
@@ -79,7 +80,7 @@ def unscaled_gradient_median(q, k, rng, scale=1.0):
 
 
 @claim(median, at_least=0.18, over=grid(law=NORMAL, d_k=[4, 64, 256], keys=2, tokens=2),
-       decides="A11 B6", controls=near.louder(8.0))
+       decides="A11 B6", controls=near.query_scale(8.0))
 def scaled_gradient_median(q, k, d_k, rng):
     """Divided by √d_k, the median norm of ∂L/∂q for two keys stays above 0.18 from d_k = 4 on."""
     return size(gradient(q, k, d_k**-0.5, draw_upstream(k, rng)))
@@ -87,14 +88,14 @@ def scaled_gradient_median(q, k, d_k, rng):
 
 @claim(mean.bounded, between=lambda d_k: {16: (0.12, 0.16), 64: (0.40, 0.45), 256: (0.64, 0.69)}[d_k],
        over=grid(law=NORMAL, d_k=[16, 64, 256], keys=2, tokens=2), decides="A11",
-       controls=near.louder(0.7) + near.louder(1.5))
+       controls=near.query_scale(0.7) + near.query_scale(1.5))
 def unscaled_dead_rows(q, k, rng):
     """Unscaled, the share of two-key rows whose ∂L/∂q is below 1e-3 grows with d_k: 14, 42 and 67 % at 16, 64, 256."""
     return size(gradient(q, k, 1.0, draw_upstream(k, rng))) < 1e-3
 
 
 @claim(proportion, at_most=0.01, over=grid(law=NORMAL, d_k=[16, 64], keys=2, tokens=2),
-       decides="A11 B6", controls=near.louder(4.0))
+       decides="A11 B6", controls=near.query_scale(4.0))
 def scaled_dead_rows(q, k, d_k, rng):
     """Divided by √d_k, under 1 % of two-key rows have a gradient below 1e-3 at widths of 16 and 64."""
     return size(gradient(q, k, d_k**-0.5, draw_upstream(k, rng))) < 1e-3
@@ -109,14 +110,14 @@ def gradient_rms_has_no_maximiser(q, k, rng):
 
 
 @claim(median, at_least=0.9, over=grid(law=NORMAL, d_k=64, keys=KEYS), decides="B6",
-       controls=near.louder(1 / 6))
+       controls=near.query_scale(1 / 6))
 def gradient_median_at_a_deviation_of_six(q, k, d_k, rng):
     """At 128 keys the median norm of ∂L/∂q is above 0.9 where scores have a standard deviation of 6."""
     return size(gradient(q, k, 6 * d_k**-0.5, draw_upstream(k, rng)))
 
 
 @claim(median, at_most=0.15, over=grid(law=NORMAL, d_k=64, keys=KEYS), decides="B6",
-       controls=near.louder(6.0))
+       controls=near.query_scale(6.0))
 def gradient_median_at_unit_deviation(q, k, d_k, rng):
     """At 128 keys the median norm of ∂L/∂q is below 0.15 at unit variance: 1/√d_k does not maximise it."""
     return size(gradient(q, k, d_k**-0.5, draw_upstream(k, rng)))

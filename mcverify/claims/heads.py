@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, relative
+from mcverify import Verdict, absolute, claim, grid, laws, relative
 from mcverify.attention import head_scores, scores, split_heads
+from mcverify.declare import near
 from mcverify.statistic import exact, ratio, variance
 
 HEADS, WIDTH = 8, 64
@@ -90,7 +91,7 @@ def scaling_whitens_scores(q, k, d_k):
 
 @claim(ratio.of_degree(2), equals=0, within=absolute(0.02),
        over=grid(law=laws.normal, d_k=[8, 64], tokens=8), decides="B8",
-       controls=near.under(KEYS_OF_A_SEQUENCE))
+       controls=near.law(KEYS_OF_A_SEQUENCE))
 def independent_keys_have_white_scores(q, k, d_k):
     """The scores of independent keys are uncorrelated before any scaling, so that dividing by √d_k makes their covariance I."""
     return neighbours(q, k, d_k)

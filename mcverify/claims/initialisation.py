@@ -1,7 +1,8 @@
 """What initialised projections make of inputs of unit variance: the variance of q, k and the score."""
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, printed, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import matched_scores, other_scores
+from mcverify.declare import near
 from mcverify.laws import initialisation as init
 from mcverify.statistic import exact, mean, std, variance
 
@@ -66,7 +67,7 @@ def common_initialisations_give_unit_variance(q):
     within=absolute(0.02),
     over=grid(law=[SQUARE, HEAD, FUSED, *OTHERS], d_k=64),
     decides="B1",
-    controls=near.under(laws.shifted(SQUARE, 0.2)),
+    controls=near.law(laws.shifted(SQUARE, 0.2)),
 )
 def initial_mean(q):
     """A projection by weights of mean 0 has coordinates of mean 0, over tokens and weights."""

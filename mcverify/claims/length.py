@@ -4,8 +4,9 @@ import math
 
 from scipy.optimize import brentq
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, printed, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import entropy, max_weight, rows, softmax
+from mcverify.declare import near
 from mcverify.statistic import exact, mean
 
 TRAINED = 512  # keys, at unit variance of the scores: an entropy of 5.742
@@ -29,7 +30,7 @@ def dispersion(keys):
 
 
 @claim(mean.bounded, at_most=lambda keys: 20 / keys, over=grid(law=laws.normal, d_k=64, keys=[128, 1024]),
-       decides="B13", controls=near.louder(8.0))
+       decides="B13", controls=near.query_scale(8.0))
 def no_key_stands_out(q, k, keys, d_k):
     """Divided by √d_k, the largest weight tends to 0 with the number of keys: below 20/n up to 1024."""
     return max_weight(softmax(rows(q, k, keys, scale=1 / math.sqrt(d_k))))

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
-from mcverify import Verdict, claim, grid, laws, near, printed, relative, theory
+from mcverify import Verdict, claim, grid, laws, printed, relative, theory
 from mcverify.attention import max_weight, rows, scores, softmax
+from mcverify.attention.vectors import layer_norm
+from mcverify.declare import near
 from mcverify.laws import initialisation as init
 from mcverify.statistic import exact, mean, proportion, variance
-from mcverify.vectors import layer_norm
 
 LAYER = [laws.layer_norm(base) for base in (laws.normal, laws.uniform, laws.laplace)]
 UNIT = [laws.unit_norm(base) for base in laws.STANDARD]
@@ -53,7 +54,7 @@ def normalised_variance(q, k):
     over=grid(law=[laws.layer_norm(laws.scaled(laws.normal, gain, gain)) for gain in (1.0, 1000.0)],
               d_k=[8, 64], tokens=4),
     decides="A18",
-    controls=near.under(laws.scaled(laws.normal, 3.0, 3.0)),
+    controls=near.law(laws.scaled(laws.normal, 3.0, 3.0)),
 )
 def layer_norm_bounds_scores(q, k, d_k):
     """LayerNorm with unit gain bounds scores divided by √d_k by √d_k, whatever the size of the weights."""
@@ -106,7 +107,7 @@ def scaling_keeps_direction(q, k, d_k, factor=0.125):
 
 
 @claim(proportion, at_least=0.99, over=grid(law=UNIT, d_k=[2, 64], tokens=4), decides="B19",
-       controls=near.louder(8.0))
+       controls=near.query_scale(8.0))
 def cosines_are_bounded(q, k):
     """L2-normalised q and k have scores between −1 and 1."""
     return abs(scores(q, k)) <= 1 + 1e-12
@@ -136,7 +137,7 @@ def cosines_cannot_focus(keys):
     at_most=lambda keys: 1.5 / keys,
     over=grid(law=laws.unit_norm(laws.normal), d_k=64, keys=[2, 128]),
     decides="B19",
-    controls=near.louder(64.0),
+    controls=near.query_scale(64.0),
 )
 def cosines_are_nearly_uniform(q, k, keys):
     """Without a learned scale the largest weight of n cosines at d_k = 64 is below 1.5/n in the mean."""

@@ -1,7 +1,8 @@
 """Rotary positions: what distance does to the variance and the mean of a score."""
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import matched_scores, scores
+from mcverify.declare import near
 from mcverify.statistic import exact, mean, variance
 from mcverify.theory import rotary
 
@@ -60,7 +61,7 @@ def rotation_never_changes_the_variance(q, k):
     within=relative(0.02),
     over=grid(law=at(UNEQUAL, [1, 3, 16, 64, 300, 4096]), d_k=[8, 64]),
     decides="B12",
-    controls=near.louder(2.0),
+    controls=near.query_scale(2.0),
 )
 def rotation_has_bounds(q, k):
     """At every distance Var(q·k) lies between bounds from the eigenvalues of each pair's covariances, sorted oppositely and alike."""

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, printed, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import (
     bfloat16,
     entropy,
@@ -13,6 +13,7 @@ from mcverify.attention import (
     scores,
     softmax,
 )
+from mcverify.declare import near
 from mcverify.statistic import exact, mean, proportion
 from mcverify.theory import precision
 
@@ -60,7 +61,7 @@ def naive_softmax_overflows(q, k, dtype, keys):
     over=grid(law=[laws.normal, laws.scaled(laws.normal, 30.0, 1.0)], d_k=512, tokens=16,
               dtype=["float16", "float32"]),
     decides="B10",
-    controls=near.louder(1e4),
+    controls=near.query_scale(1e4),
 )
 def softmax_stays_finite(q, k, dtype):
     """With the maximum subtracted, unscaled rows at d_k = 512 do not become NaN, in float32 or float16."""

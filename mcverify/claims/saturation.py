@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, printed, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax, sum_squares
+from mcverify.declare import near
 from mcverify.statistic import exact, mean, median, ratio, slope
 
 KEYS = 128
@@ -28,7 +29,7 @@ def scaled_entropy(q, k, keys, d_k):
     at_least=lambda keys: 0.8 * math.log(keys),  # Laplace coordinates come to 0.876 at d_k = 8
     over=grid(law=laws.STANDARD, d_k=[1, 8, 64], keys=KEYS),
     decides="A10 B6",
-    controls=near.louder(8.0),
+    controls=near.query_scale(8.0),
 )
 def scaled_entropy_floor(q, k, keys, d_k):
     """Divided by √d_k, attention over 128 keys keeps at least 80 % of the entropy there is, at every d_k."""
@@ -65,7 +66,7 @@ def unscaled_entropy(q, k, keys):
     at_most=lambda keys: 0.2 * math.log(keys),
     over=grid(law=laws.STANDARD, d_k=64, keys=KEYS) + grid(law=laws.normal, d_k=512, keys=KEYS),
     decides="A10 B5",
-    controls=near.louder(1 / 8),
+    controls=near.query_scale(1 / 8),
 )
 def unscaled_entropy_ceiling(q, k, keys):
     """Unscaled with d_k of 64 or more, attention over 128 keys keeps under 20 % of the entropy there is."""
@@ -127,7 +128,7 @@ def scaled_median_slope(q, k, keys, d_k):
     at_least=lambda keys: 0.98 * math.log(keys),
     over=grid(law=laws.STANDARD, d_k=[8, 64], keys=KEYS) + grid(law=laws.normal, d_k=512, keys=KEYS),
     decides="A12 B7",
-    controls=near.louder(8**0.5),
+    controls=near.query_scale(8**0.5),
 )
 def overscaled_entropy(q, k, keys, d_k):
     """Divided by d_k, attention over 128 keys is nearly uniform from d_k = 8: over 98 % of the entropy there is."""
@@ -216,7 +217,7 @@ def near_the_limit(d_k):
 
 @claim(mean.bounded, between=near_the_limit,
        over=grid(law=[laws.rademacher, laws.uniform, laws.laplace], d_k=[8, 32, 128], keys=KEYS),
-       decides="C2", controls=near.louder(1.5))
+       decides="C2", controls=near.query_scale(1.5))
 def light_tails_approach_the_normal_entropy(q, k, keys, d_k):
     """Scaled entropies of coins, uniform and Laplace coordinates approach that of normal scores as 1/d_k."""
     return entropy(softmax(rows(q, k, keys, scale=1 / math.sqrt(d_k))))

@@ -2,8 +2,9 @@
 
 from fractions import Fraction
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import scores
+from mcverify.declare import near
 from mcverify.statistic import exact, kurtosis
 from mcverify.theory import enumeration
 
@@ -96,7 +97,7 @@ def score_is_normal_where_its_variance_is_right(q, k):
     at_least=0.25,
     over=grid(law=laws.common_scale(laws.normal, 30), d_k=[32, 64]),
     decides="B3",
-    controls=near.under(laws.normal),
+    controls=near.law(laws.normal),
 )
 def common_scale_is_never_normal(q, k):
     """A common random length leaves q·k with excess kurtosis above 1/4, however large d_k: no limit theorem."""

@@ -2,19 +2,20 @@
 
 import math
 
-from mcverify import Verdict, absolute, claim, grid, laws, near, relative, theory
+from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import scores
+from mcverify.declare import near
 from mcverify.statistic import exact, mean, ratio, slope, std, variance
 from mcverify.theory import enumeration
 
 D_K = [1, 8, 64, 512]
 UNIT = [*laws.STANDARD, laws.exponential, laws.sparse(0.5), laws.student_t(9)]
 # A mean of 0.2, a variance 8 % too large, and coordinates correlated 0.1: each must show.
-NEAR = near.off_centre(0.2) + near.louder(1.04) + near.under(laws.equicorrelated(laws.normal, 0.1))
+NEAR = near.coordinate_mean(0.2) + near.query_scale(1.04) + near.law(laws.equicorrelated(laws.normal, 0.1))
 
 
 @claim(mean, equals=0, within=absolute(0.02), over=grid(law=UNIT, d_k=D_K), decides="B2",
-       controls=near.off_centre(0.25) + near.under(laws.correlated(laws.normal, 0.1)))
+       controls=near.coordinate_mean(0.25) + near.law(laws.correlated(laws.normal, 0.1)))
 def product_mean(q, k):
     """E q_i k_i = 0 when coordinates are independent with mean 0."""
     return q * k

@@ -11,14 +11,14 @@ from mcverify.conformance import predictions
 from mcverify.conformance.guard import drawing
 from mcverify.conformance.predictions import Claimed
 from mcverify.conformance.remarks import Doubt, Problem, Remark, place_of
-from mcverify.declare import Case, Claim
-from mcverify.discover import load
-from mcverify.measure import Outcome, Reference, _table, describe, measure, refer, resolve
-from mcverify.rules import call, parameters
+from mcverify.declare.claim import Case, Claim
+from mcverify.declare.discover import load
+from mcverify.declare.rules import call, parameters
+from mcverify.judge.measure import Outcome, Reference, _table, describe, measure, refer, resolve
+from mcverify.judge.processes import Killed, Spread
+from mcverify.judge.world import World, world_of
 from mcverify.statistic import proportion
 from mcverify.verdict import FIRST_LOOK
-from mcverify.workers import Killed, Spread
-from mcverify.world import World, world_of
 
 
 class Elsewhere(NamedTuple):

@@ -8,12 +8,12 @@ from scipy.special import ndtri
 
 from mcverify.conformance.bodies import outcome
 from mcverify.conformance.remarks import Doubt, Problem, Remark, place_of
-from mcverify.declare import Case, Claim
-from mcverify.interval import Estimate, no_interval
-from mcverify.measure import Outcome
-from mcverify.prediction import KINDS
+from mcverify.declare.claim import Case, Claim
+from mcverify.declare.prediction import KINDS
+from mcverify.judge.measure import Outcome
+from mcverify.judge.world import world_of
+from mcverify.statistic.interval import Estimate, no_interval
 from mcverify.verdict import Verdict, judge
-from mcverify.world import world_of
 
 ERROR_RATE = 1e-3  # of one look at a control: a first impression, not a verdict
 BLOCKS = 4096  # of that look at most

@@ -12,14 +12,14 @@ from scipy.special import ndtri, rel_entr
 from mcverify.conformance.bodies import cost, first_chunk, outcome
 from mcverify.conformance.controls import missing_moments
 from mcverify.conformance.remarks import Doubt, Note, Problem, Remark, place_of
-from mcverify.declare import Case, Claim
-from mcverify.interval import MAX_DELTA, MIN_SPREAD, first_order
+from mcverify.declare.claim import Case, Claim
+from mcverify.judge.measure import describe
+from mcverify.judge.run import MAX_TABLE
+from mcverify.judge.world import Array
 from mcverify.laws import Law
-from mcverify.measure import describe
-from mcverify.run import MAX_TABLE
 from mcverify.statistic import Statistic, proportion
+from mcverify.statistic.interval import MAX_DELTA, MIN_SPREAD, first_order
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, looks
-from mcverify.world import Array
 
 SECONDS = 1.0  # spent on a claim's cases; what is left is taken to cost as the last one measured
 BLOCKS, PATIENCE = 32, 0.5  # of a case: so many blocks, or what comes in so many seconds

@@ -7,10 +7,10 @@ from typing import Any
 from mcverify.conformance import bodies, controls, costs, laws, names, predictions
 from mcverify.conformance.guard import generators
 from mcverify.conformance.remarks import Doubt, Note, Problem, Remark, place_of
-from mcverify.declare import Claim
-from mcverify.discover import _files, survey
+from mcverify.declare.claim import Claim
+from mcverify.declare.discover import _files, survey
+from mcverify.judge.processes import Spread, workers
 from mcverify.laws import Law
-from mcverify.workers import Spread, workers
 
 
 def inspect(*paths: str | Path) -> list[Remark]:

@@ -12,11 +12,11 @@ from scipy.special import bdtrc
 
 from mcverify.conformance import moments
 from mcverify.conformance.remarks import Problem, Remark, place_of, place_of_function
-from mcverify.declare import Case, Claim
-from mcverify.discover import source
+from mcverify.declare.claim import Case, Claim
+from mcverify.declare.discover import source
+from mcverify.judge.measure import GlobalRandomness, describe
+from mcverify.judge.world import MAX_TOKENS, Array, World, world_of
 from mcverify.laws import Law
-from mcverify.measure import GlobalRandomness, describe
-from mcverify.world import MAX_TOKENS, Array, World, world_of
 
 FALSE_ALARM = 1e-6  # of all that is said of the draws of all laws of a file
 PAIRS = (64, 256)  # of calls whose blocks are compared: more if the first do not look even

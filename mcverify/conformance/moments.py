@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from mcverify.conformance.guard import drawing
-from mcverify.interval import studentised
+from mcverify.judge.measure import describe
+from mcverify.judge.world import Array, World
 from mcverify.laws import Moments
-from mcverify.measure import describe
-from mcverify.world import Array, World
+from mcverify.statistic.interval import studentised
 
 COORDINATES = 8
 BLOCKS = (1024, 4096)  # at least 512 pairs: fewer give no interval at rates of 1e-9

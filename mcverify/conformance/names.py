@@ -7,8 +7,8 @@ from typing import Any
 
 from mcverify.conformance.guard import reading
 from mcverify.conformance.remarks import Doubt, Problem, Remark, place_of
-from mcverify.declare import Claim, collect_faults
-from mcverify.discover import _module, load
+from mcverify.declare.claim import Claim, collect_faults
+from mcverify.declare.discover import _module, load
 
 LAW = ("draw", "moments", "finite_moments", "coupled", "__str__")
 

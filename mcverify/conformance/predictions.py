@@ -6,9 +6,9 @@ from typing import Any
 
 from mcverify.conformance.guard import Read, drawing, reading
 from mcverify.conformance.remarks import Doubt, Problem, Remark, place_of, place_of_function
-from mcverify.declare import Case, Claim
-from mcverify.discover import source
-from mcverify.measure import describe
+from mcverify.declare.claim import Case, Claim
+from mcverify.declare.discover import source
+from mcverify.judge.measure import describe
 
 Claimed = dict[Case, tuple[float, float] | str]  # the claimed intervals, or why there is none
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mcverify.declare import Claim
-from mcverify.discover import source
+from mcverify.declare.claim import Claim
+from mcverify.declare.discover import source
 
 
 @dataclass(frozen=True)

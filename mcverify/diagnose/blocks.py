@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from mcverify.diagnose.population import Indices, Tokens
-from mcverify.interval import CAUTION
 from mcverify.laws.law import Array
+from mcverify.statistic.interval import CAUTION
 
 LEAST = 4  # units a block: each half needs two for a covariance
 SPARE = 1.25  # so many times the blocks that an interval takes: more would only be smaller ones

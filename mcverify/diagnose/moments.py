@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
+from mcverify.declare.prediction import claimed_interval
 from mcverify.diagnose.blocks import blocks_needed
 from mcverify.diagnose.source import Row, Source
-from mcverify.interval import Estimate, studentised
-from mcverify.prediction import claimed_interval
 from mcverify.statistic import kurtosis
+from mcverify.statistic.interval import Estimate, studentised
 
 HEAVIEST = 6.0  # the kurtosis of the Laplace law, the heaviest of laws.STANDARD
 

@@ -10,7 +10,7 @@ from mcverify.diagnose.moments import moment_rows
 from mcverify.diagnose.population import Tokens, tokens_of
 from mcverify.diagnose.scores import score_rows
 from mcverify.diagnose.source import Row, source_of
-from mcverify.interval import Estimate
+from mcverify.statistic.interval import Estimate
 from mcverify.verdict import Verdict, judge
 
 ERROR_RATE = 1e-3

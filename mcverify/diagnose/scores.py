@@ -9,9 +9,9 @@ from mcverify.attention import entropy, softmax
 from mcverify.diagnose.blocks import blocks_needed
 from mcverify.diagnose.population import formulas, variance_of_pairs
 from mcverify.diagnose.source import Row, Source
-from mcverify.interval import no_interval
 from mcverify.laws.law import Array
 from mcverify.statistic import ratio
+from mcverify.statistic.interval import no_interval
 
 KEYS = 1024  # so many tokens, evenly spaced, of a longer sequence enter the entropy
 UNKNOWN = no_interval(math.nan, math.nan, "no groups: nothing tells which tokens depend on another")

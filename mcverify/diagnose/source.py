@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mcverify.declare.prediction import claimed_interval, relative
 from mcverify.diagnose.blocks import (
     LEAST,
     block_sums,
@@ -13,10 +14,9 @@ from mcverify.diagnose.blocks import (
     whole_sums,
 )
 from mcverify.diagnose.population import Tokens
-from mcverify.interval import Estimate, no_interval
 from mcverify.laws.law import Array
-from mcverify.prediction import claimed_interval, relative
 from mcverify.statistic import ratio
+from mcverify.statistic.interval import Estimate, no_interval
 
 Claimed = tuple[float, float]
 

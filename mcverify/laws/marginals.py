@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import erfc, gammainc
 
-from mcverify import vectors
+from mcverify.attention import vectors
 from mcverify.laws.affine import Scaled
 from mcverify.laws.coordinates import Iid, exponential, laplace, normal, rademacher, uniform
 from mcverify.laws.dependence import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mcverify import vectors
+from mcverify.attention import vectors
 from mcverify.laws import marginals
 from mcverify.laws.dependence import Identical, Shifted, _require, _require_law
 from mcverify.laws.law import Array, Law, Moments

@@ -6,7 +6,7 @@ from pathlib import Path
 from mcverify.plot.claims import draw_claims
 from mcverify.plot.overview import draw_overview
 from mcverify.plot.saturation import draw_saturation
-from mcverify.results import Results
+from mcverify.results.folder import Results
 
 __all__ = ["draw_all", "draw_claims", "draw_overview", "draw_saturation"]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcverify.finding import ERROR
+from mcverify.declare.rules import COLUMNS
+from mcverify.judge.finding import ERROR
 from mcverify.plot.page import (
     BLACK,
     BLUE,
@@ -18,8 +19,7 @@ from mcverify.plot.page import (
     save,
     styled,
 )
-from mcverify.results import Results
-from mcverify.rules import COLUMNS
+from mcverify.results.folder import Results
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
     from matplotlib.axes import Axes

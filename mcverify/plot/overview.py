@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcverify.declare import statement_ids
-from mcverify.ledger import statements
+from mcverify.declare.claim import statement_ids
+from mcverify.declare.prediction import UsageError
 from mcverify.plot.claims import VERDICTS
 from mcverify.plot.page import BLACK, PAGE, new_figure, save, styled
-from mcverify.results import Results
-from mcverify.select import UsageError
+from mcverify.results.folder import Results
+from mcverify.results.ledger import statements
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
     from matplotlib.axes import Axes

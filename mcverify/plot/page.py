@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mcverify.results import Results
-from mcverify.select import UsageError
+from mcverify.declare.prediction import UsageError
+from mcverify.results.folder import Results
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
     from matplotlib.figure import Figure

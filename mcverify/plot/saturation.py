@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from mcverify.declare.prediction import UsageError
+from mcverify.declare.rules import ATLAS
 from mcverify.plot.page import BLUE, VERMILLION, new_figure, numbers, read, save, styled
-from mcverify.results import Results
-from mcverify.rules import ATLAS
-from mcverify.select import UsageError
+from mcverify.results.folder import Results
 from mcverify.theory import softmax
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests

@@ -87,7 +87,7 @@ def pytest_pycollect_makeitem(
     collector: pytest.Collector, name: str, obj: object
 ) -> list["ClaimTest"] | None:
     """At the first of the claims that a module of pytest's defines: the tests of them all."""
-    declare = sys.modules.get("mcverify.declare")
+    declare = sys.modules.get("mcverify.declare.claim")
     if declare is None or not isinstance(obj, declare.Claim):
         return None
     from mcverify.pytest_plugin.items import own_claims, tests_of_module
@@ -98,10 +98,10 @@ def pytest_pycollect_makeitem(
 
 def pytest_exception_interact(node: object, call: pytest.CallInfo[Any], report: Any) -> None:
     """Broken claims in a module of pytest's are told by a line each, not by a traceback."""
-    prediction = sys.modules.get("mcverify.prediction")
+    prediction = sys.modules.get("mcverify.declare.prediction")
     if (prediction and isinstance(node, pytest.Module) and call.excinfo
             and isinstance(call.excinfo.value, prediction.ClaimError)):
-        from mcverify.discover import load
+        from mcverify.declare.discover import load
 
         report.longrepr = "\n".join(load(node.path.resolve()).faults)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mcverify.declare import Case, Claim
-from mcverify.discover import NO_CLAIMS, load, source
-from mcverify.finding import Finding
+from mcverify.declare.claim import Case, Claim
+from mcverify.declare.discover import NO_CLAIMS, load, source
+from mcverify.judge.finding import Finding
+from mcverify.judge.run import run
 from mcverify.pytest_plugin.record import PROPERTY, entry
-from mcverify.run import run
 from mcverify.verdict import check_budget
 
 

@@ -13,9 +13,9 @@ import pytest
 from mcverify.verdict import Verdict, budget
 
 if TYPE_CHECKING:
-    from mcverify.declare import Claim
-    from mcverify.finding import Finding
-    from mcverify.results import Results
+    from mcverify.declare.claim import Claim
+    from mcverify.judge.finding import Finding
+    from mcverify.results.folder import Results
 
 PROPERTY = "mcverify"  # of a test's report; also in a JUnit file
 
@@ -32,8 +32,8 @@ def entry(place: tuple[str, str, int], finding: "Finding") -> str:
 
 
 def _finding(entry: dict[str, Any]) -> "Finding":
-    from mcverify.finding import Finding
-    from mcverify.measure import resolve
+    from mcverify.judge.finding import Finding
+    from mcverify.judge.measure import resolve
 
     file, claim, index = entry["place"]
     kept = {field.name: entry[field.name] for field in fields(Finding) if field.name != "case"}
@@ -58,7 +58,7 @@ class Record:
         out = self.config.getoption("mcverify_out")
         if not out:
             return
-        from mcverify.results import Results
+        from mcverify.results.folder import Results
 
         self.results = Results(self.config.invocation_params.dir / out)
         stack = ExitStack()

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from mcverify.judge.processes import Killed, workers
 from mcverify.selfcheck import count, far
 from mcverify.selfcheck.data import COINS, POPULATIONS, population
 from mcverify.selfcheck.exactly import rows as exact_rows
@@ -20,7 +21,6 @@ from mcverify.selfcheck.row import COLUMNS, FEW, Row
 from mcverify.selfcheck.stream import stream
 from mcverify.selfcheck.tilt import HIGH, LOW
 from mcverify.verdict import looks
-from mcverify.workers import Killed, workers
 
 __all__ = ["COLUMNS", "passed", "report", "selfcheck"]
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from mcverify.interval import Estimate
 from mcverify.selfcheck.limits import most, uneven
 from mcverify.selfcheck.population import Population
 from mcverify.selfcheck.row import Row, counted, noted, scatter
 from mcverify.selfcheck.tilt import SIDES, missed
+from mcverify.statistic.interval import Estimate
 from mcverify.verdict import Verdict, judge
 
 Array = NDArray[np.float64]

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from mcverify.interval import Estimate
 from mcverify.selfcheck.limits import LOOK_RATE, most
 from mcverify.selfcheck.row import Row, exact
 from mcverify.selfcheck.tilt import HIGH, SIDES, missed
 from mcverify.statistic import Statistic, proportion, quantile
+from mcverify.statistic.interval import Estimate
 
 Array = NDArray[np.float64]
 

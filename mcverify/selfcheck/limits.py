@@ -1,7 +1,7 @@
 """How much more often than asked for an interval may miss: the factors of a row.
 
 The interval allows for the first two orders of the expansion of its own error, in t³/√blocks and
-t⁴/blocks, as far as a sample shows them (see mcverify.interval). What is left may be of order
+t⁴/blocks, as far as a sample shows them (see statistic.interval). What is left may be of order
 t⁵/blocks^1.5, with a factor made of the law's skewness, kurtosis and fifth moment: 0.03 times that
 factor at 1e-3 and 512 blocks, 1.4 times at the first look and the rate of a look. The factor may be
 up to THIRD.
@@ -11,7 +11,7 @@ import math
 
 from scipy.special import stdtrit
 
-from mcverify.interval import first_order
+from mcverify.statistic.interval import first_order
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS
 
 LOOK_RATE = CASE_ERROR_RATE / LOOKS  # 8.3e-12: where the suite's verdicts are made

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import log_softmax, logsumexp, rel_entr
 
-from mcverify.interval import MAX_DELTA, Estimate, first_order, second_order
 from mcverify.selfcheck.limits import quantile_of_t
 from mcverify.selfcheck.population import Cells, Population
+from mcverify.statistic.interval import MAX_DELTA, Estimate, first_order, second_order
 
 Array = NDArray[np.float64]
 

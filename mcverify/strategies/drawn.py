@@ -6,13 +6,13 @@ from typing import NamedTuple, TypeVar
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from mcverify.judge.world import World
 from mcverify.laws import Law
 from mcverify.laws.law import Array
 from mcverify.strategies.kinds import FAMILIES, KINDS, some
 from mcverify.strategies.numbers import seeds, widths
 from mcverify.strategies.numbers import tokens as counts
 from mcverify.strategies.wanted import Wanted
-from mcverify.world import World
 
 T = TypeVar("T")
 Laws = Law | SearchStrategy[Law] | Callable[[int], SearchStrategy[Law]] | None

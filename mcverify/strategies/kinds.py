@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from mcverify import laws
+from mcverify.attention.vectors import PAIRINGS
 from mcverify.laws import Law, initialisation
 from mcverify.strategies.matrices import covariances, means
 from mcverify.strategies.numbers import LEAST_ORDER, hundredths, orders, seeds
 from mcverify.strategies.wanted import Kind, Wanted
-from mcverify.vectors import PAIRINGS
 
 RHO, SHARE = hundredths(-1, 1), hundredths(0, 1)
 BOUNDS = hundredths(0.01, 4)

@@ -1,0 +1,1 @@
+"""From the command line to runs, tables and exit statuses."""

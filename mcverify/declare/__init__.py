@@ -1,0 +1,1 @@
+"""From words to claims: grid, prediction, Claim, the rules it keeps, where claims are found."""

@@ -1,0 +1,260 @@
+"""From a decorated function to a claim: a frozen value that says what is measured and predicted."""
+
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from mcverify import laws
+from mcverify.declare.grid import NOWHERE, Grid, Point, shown
+from mcverify.declare.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
+from mcverify.declare.rules import DRAWN, call, check_claim, meant, parameters
+from mcverify.statistic import Statistic
+from mcverify.verdict import Verdict
+
+NO_CONTROLS = Grid(())
+WRONG_MARGINS = 3  # by which a predicted value is off in the control that every value has
+DEFAULTS: dict[str, tuple[Any, ...]] = {"law": laws.STANDARD, "d_k": (1, 8, 64, 512)}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statistic, of something computed from q and k, in some worlds, meets a prediction.
+
+    Declaring one registers nothing and runs nothing. Just one of ``equals``, ``at_least``,
+    ``at_most`` and ``between`` is given: a number (``between``: a pair), or a function of the
+    settings. A body that draws and whose grid names no law or no d_k gets ``laws.STANDARD`` and
+    1, 8, 64, 512. ``controls`` are near misses: settings that the draws and the body get instead
+    of the grid's, while the prediction stays, so that it must be REFUTED; a function takes the
+    grid's value and returns the other one. Raises ClaimError when it breaks a rule.
+    """
+
+    name: str
+    sentence: str
+    statistic: Statistic
+    body: Callable[..., Any]
+    equals: Any = None
+    at_least: Any = None
+    at_most: Any = None
+    between: Any = None
+    within: Margin | None = None
+    over: Grid = NOWHERE
+    decides: str = ""
+    expect: Verdict = Verdict.CONFIRMED
+    controls: Grid = NO_CONTROLS
+
+    def __post_init__(self) -> None:
+        if isinstance(self.between, list):
+            object.__setattr__(self, "between", tuple(self.between))
+        check_claim(self)
+
+    @property
+    def draws(self) -> bool:
+        """Whether the body needs a world at all."""
+        return any(name in parameters(self.body) for name in DRAWN)
+
+    @property
+    def prediction(self) -> tuple[str, Any]:
+        """Which of the four kinds is given, and its value or function."""
+        return next((kind, getattr(self, kind)) for kind in KINDS
+                    if getattr(self, kind) is not None)
+
+    def cases(self) -> list["Case"]:
+        """The claim at each point of its grid."""
+        return list(_cases(self))
+
+    def control_cases(self) -> list["Case"]:
+        """The near misses: those named, and for ``equals`` the value off by three margins.
+
+        They are tried at the claim's cheapest point of at least 8 coordinates, since with fewer
+        some departures do not show. A claim that is not declared CONFIRMED has none.
+        """
+        return list(_control_cases(self))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One claim at one point of its grid; with a ``control``, one that must be REFUTED there.
+
+    >>> from mcverify import attention, grid, relative, statistic
+    >>> @claim(statistic.variance, equals=lambda d_k: d_k, within=relative(0.02),
+    ...        over=grid(law=laws.normal, d_k=64))
+    ... def example(q, k):
+    ...     '''Var(q·k) = d_k.'''
+    ...     return attention.scores(q, k)
+    >>> str(example.cases()[0]), example.cases()[0].claimed
+    ('example-normal-d_k:64', (62.72, 65.28))
+    """
+
+    claim: Claim
+    settings: Point
+    control: Point = ()
+
+    def __str__(self) -> str:
+        parts = [self.claim.name, *(
+            str(value) if name == "law" else f"{name}:{shown(value)}"
+            for name, value in self.settings
+        )]
+        if self.control:
+            parts += ["control", *(f"{name}:{shown(value)}" for name, value in self.control)]
+        return "-".join(parts)
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """The settings that the draws and the body get: a control's instead of the grid's."""
+        return dict(self.settings) | dict(self.control)
+
+    @property
+    def expected(self) -> Verdict:
+        """What the claim declares; REFUTED for a control."""
+        return Verdict.REFUTED if self.control else self.claim.expect
+
+    @property
+    def predicted(self) -> Any:
+        """The number (or pair, or printed number) that the claim predicts here."""
+        kind, prediction = self.claim.prediction
+        moved = dict(self.control).get(kind)
+        if moved is not None:
+            return moved
+        return call(prediction, dict(self.settings)) if callable(prediction) else prediction
+
+    @property
+    def claimed(self) -> tuple[float, float]:
+        """The claimed interval; a half-line has an infinite end."""
+        return claimed_interval(self.claim.prediction[0], self.predicted, self.claim.within)
+
+
+def claim(
+    statistic: Statistic,
+    *,
+    equals: Any = None,
+    at_least: Any = None,
+    at_most: Any = None,
+    between: Any = None,
+    within: Margin | None = None,
+    over: Grid = NOWHERE,
+    decides: str = "",
+    expect: Verdict = Verdict.CONFIRMED,
+    controls: Grid = NO_CONTROLS,
+    **unknown: Any,
+) -> Callable[[Callable[..., Any]], Claim]:
+    """Turn a function into a Claim of its name; its docstring's first line is the sentence.
+
+    The function names what it needs (``q``, ``k``, settings of its grid, ``law``, ``rng`` for
+    extra draws) and returns an array whose first axis is the blocks; a tuple of two for a ratio, a
+    list of pairs for a slope. Raises ClaimError for a claim that breaks a rule.
+    """
+
+    def declare(body: Callable[..., Any]) -> Claim:
+        sentence = (inspect.getdoc(body) or "").strip().partition("\n")[0]
+        try:
+            _check_words(body, statistic, unknown)
+            return Claim(body.__name__, sentence, statistic, body, equals, at_least, at_most,
+                         between, within, over, decides, expect, controls)
+        except ClaimError as error:
+            faults = _faults.get()
+            if faults is None:
+                raise
+            faults.append((body.__code__.co_firstlineno, str(error)))
+            return None  # type: ignore[return-value]  # a broken claim is reported, not run
+
+    if inspect.isfunction(statistic):  # @claim above a function
+        return declare(statistic)
+    return declare
+
+
+def _check_words(body: Callable[..., Any], statistic: Any, unknown: dict[str, Any]) -> None:
+    """Raise ClaimError for @claim without its arguments, or with one that it does not know."""
+    if statistic is body:
+        raise ClaimError(f"{body.__name__}: @claim stands alone; write @claim(variance, equals=…), "
+                         "with the statistic and the prediction")
+    known = [name for name in inspect.signature(claim).parameters if name != "unknown"]
+    for name in unknown:
+        raise ClaimError(f"{body.__name__}: @claim knows no {name}; "
+                         f"{meant(name, known, 'it takes')}")
+
+
+_faults: ContextVar[list[tuple[int, str]] | None] = ContextVar("_faults", default=None)
+
+
+@contextmanager
+def collect_faults() -> Iterator[list[tuple[int, str]]]:
+    """Inside it a broken declaration does not raise, so that the file's other claims are read.
+
+    Yields the list of (line, message) that fills up.
+    """
+    faults: list[tuple[int, str]] = []
+    token = _faults.set(faults)
+    try:
+        yield faults
+    finally:
+        _faults.reset(token)
+
+
+def statement_ids(decides: str) -> list[str]:
+    """The statements that ``decides`` names.
+
+    >>> statement_ids("A5 B2")
+    ['A5', 'B2']
+    """
+    return re.findall(r"[A-Z]\d+", decides)
+
+
+@lru_cache(maxsize=4096)
+def _cases(claim: Claim) -> tuple[Case, ...]:
+    found = []
+    for point in claim.over.points:
+        given = dict(point)
+        defaults = DEFAULTS if claim.draws else {}
+        first = [given[name] if name in given else values
+                 for name, values in defaults.items()]
+        rest = tuple(item for item in point if item[0] not in defaults)
+        for values in itertools.product(*(v if isinstance(v, tuple) else (v,) for v in first)):
+            found.append(Case(claim, (*zip(defaults, values, strict=True), *rest)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _control_cases(claim: Claim) -> tuple[Case, ...]:
+    if claim.expect is not Verdict.CONFIRMED:
+        return ()
+    cases = _cases(claim)
+    wide = [case for case in cases if dict(case.settings).get("d_k", 8) >= 8] or cases
+    case = min(wide, key=lambda case: [dict(case.settings).get(name, 1) for name in
+                                       ("d_k", "keys", "tokens")])
+    kind, _ = claim.prediction
+    points = [*claim.controls.points]
+    if kind == "equals":
+        points += [(("equals", moved),) for moved in _moved(case)]
+    defaults = {name: parameter.default
+                for name, parameter in inspect.signature(claim.body).parameters.items()}
+    given = defaults | dict(case.settings)
+
+    def changed(name: str, value: Any) -> Any:
+        try:
+            return value(given[name]) if callable(value) else value
+        except Exception as error:
+            raise ClaimError(f"{claim.name}: its control {name} raises {type(error).__name__}: "
+                             f"{error}; a function takes the grid's value and returns another"
+                             ) from None
+
+    return tuple(Case(claim, case.settings, tuple((name, changed(name, value))
+                                                  for name, value in point)) for point in points)
+
+
+def _moved(case: Case) -> list[Any]:
+    """The predicted value, too small and too large by three margins."""
+    try:
+        predicted, (low, high) = case.predicted, case.claimed
+    except Exception:  # the case itself will tell
+        return []
+    shift = WRONG_MARGINS * (high - low) / 2
+    if isinstance(predicted, Printed):
+        return [Printed(f"{value:g}", value, predicted.margin)
+                for value in (predicted.value - shift, predicted.value + shift)]
+    return [float(predicted) - shift, float(predicted) + shift]

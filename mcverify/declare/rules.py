@@ -1,0 +1,161 @@
+"""From a claim to the first rule that it breaks, if any: what can be seen without drawing."""
+
+import difflib
+import inspect
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mcverify.declare.grid import Grid
+from mcverify.declare.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
+from mcverify.laws import Law
+from mcverify.statistic import Statistic, proportion
+from mcverify.verdict import Verdict
+
+if TYPE_CHECKING:
+    from mcverify.declare.claim import Case, Claim
+
+DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
+WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
+COLUMNS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
+           "claimed_high", "verdict", "expected", "reason")  # of a case's result; no setting's name
+ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
+RESERVED = ("verdicts", "controls", "ledger", "selfcheck", ATLAS)
+NAMES = ("claim", "case")  # the columns that tables of several claims begin with
+COUNTS = ("d_k", "tokens", "keys")
+
+
+def meant(word: str, known: Collection[str], otherwise: str) -> str:
+    """What an unknown word may have been meant for: the nearest known one, or all of them.
+
+    >>> meant("scal", ["scale", "keys"], "known are")
+    'did you mean scale?'
+    """
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"{otherwise} {', '.join(known)}"
+
+
+@lru_cache(maxsize=4096)
+def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters."""
+    return tuple(inspect.signature(function).parameters)
+
+
+def call(function: Callable[..., Any], available: Mapping[str, Any]) -> Any:
+    """Call a function with those of the available values that it names."""
+    return function(**{name: available[name] for name in parameters(function) if name in available})
+
+
+def check_claim(claim: "Claim") -> None:
+    """Raise ClaimError, with value, rule and repair, for the first rule that the claim breaks."""
+
+    def require(condition: bool, message: str) -> None:
+        if not condition:
+            raise ClaimError(f"{claim.name}: {message}")
+
+    require(claim.name not in RESERVED, "is the name of a table of results; choose another")
+    _check_parts(claim, require)
+    for point in claim.over.points:
+        _check_point(claim, dict(point), require)
+    _check_controls(claim, require)
+    _check_prediction(claim, require)
+    name, count = Counter(str(case) for case in claim.cases()).most_common(1)[0]
+    require(count == 1, f"{count} points of its grid are all named {name}; leave one")
+
+
+Require = Callable[[bool, str], None]
+
+
+def _check_parts(claim: "Claim", require: Require) -> None:
+    require(isinstance(claim.statistic, Statistic),
+            f"statistic {claim.statistic!r} is no Statistic; use e.g. mcverify.statistic.mean")
+    require(bool(claim.sentence), "has no docstring; its first line must be the claim's sentence")
+    given = [kind for kind in KINDS if getattr(claim, kind) is not None]
+    require(len(given) == 1, f"has {' and '.join(given) or 'no prediction'}; give just one of "
+                             f"{', '.join(KINDS)}")
+    require(claim.within is None or isinstance(claim.within, Margin),
+            f"within={claim.within!r} is no margin; use relative(…) or absolute(…)")
+    require(isinstance(claim.expect, Verdict),
+            f"expect={claim.expect!r} is no verdict; use e.g. Verdict.REFUTED")
+    require(isinstance(claim.over, Grid) and bool(claim.over.points),
+            f"over={claim.over!r} is no grid with points; use grid(law=…, d_k=…)")
+    require(claim.draws == (claim.statistic.name != "exact"),
+            "the statistic exact is for a body that draws nothing, and every other statistic for "
+            "one that names q, k or rng; change the one or the other")
+
+
+def _check_prediction(claim: "Claim", require: Require) -> None:
+    kind, prediction = claim.prediction
+    if claim.within is not None:
+        size = claim.within.size
+        require(0 < size < float("inf"), f"within has the size {size}; it must be above 0")
+    elif kind == "equals":
+        for case in claim.cases() if callable(prediction) else []:
+            try:
+                prediction = case.predicted
+            except Exception as error:
+                require(False, f"equals raises {type(error).__name__}: {error}; mend it")
+        require(isinstance(prediction, Printed), "has equals without within, but no measurement is "
+                                                 "exact; add e.g. within=relative(0.02)")
+    if claim.statistic.name == proportion.name:
+        for case in claim.cases():
+            _check_share(case, require)
+    if not callable(prediction):
+        try:
+            claimed_interval(kind, prediction, claim.within)
+        except (TypeError, ValueError) as error:
+            require(False, str(error))
+
+
+def _check_share(case: "Case", require: Require) -> None:
+    try:
+        low, high = case.claimed
+    except Exception:  # the case itself will tell
+        return
+    require(low > 0 or high < 1, f"at {case} it claims a share from {low:g} to {high:g}, which all "
+                                 "are; narrow it")
+
+
+def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> None:
+    for name, value in settings.items():
+        require(name not in COLUMNS + NAMES + DRAWN + KINDS, f"the setting {name!r} has the name "
+                "of a column of results, of a draw or of a prediction; choose another")
+        if name == "law":
+            maker = getattr(value, "__name__", "") if callable(value) else ""
+            require(not maker, f"law={maker} makes laws; call it, e.g. {maker}(…)")
+            require(isinstance(value, Law), f"law={value!r} is not a law; use laws.normal or "
+                                            "another value of mcverify.laws")
+        elif name in COUNTS:
+            require(isinstance(value, int) and not isinstance(value, bool) and value >= 1,
+                    f"{name}={value!r}: must be a whole number of at least 1")
+        require(" at 0x" not in str(value), f"{name}={value} has no name of its own, which " + (
+            "its draws descend from; give it a __str__" if name == "law" else
+            "ids and tables go by; use a number or a text, and let the body look the rest up"))
+        try:
+            hash(value)
+        except TypeError:
+            require(False, f"{name}={value!r} can be changed; use a number, a text or a tuple")
+    known = {*settings, *((*DRAWN, *WORLD) if claim.draws else ())}
+    functions = [claim.body] + [p for _, p in [claim.prediction] if callable(p)]
+    for function in functions:
+        missing = [name for name, parameter in inspect.signature(function).parameters.items()
+                   if name not in known and parameter.default is parameter.empty]
+        require(not missing, f"{function.__name__} asks for {', '.join(missing)}, which its grid "
+                             f"does not name; known are {', '.join(sorted(known)) or 'none'}")
+
+
+def _check_controls(claim: "Claim", require: Require) -> None:
+    require(isinstance(claim.controls, Grid), f"controls={claim.controls!r} is no grid; use e.g. "
+                                              "controls=grid(law=laws.shifted(laws.normal, 0.2))")
+    require(not claim.controls.points or claim.expect is Verdict.CONFIRMED,
+            "has controls, which are near misses that must be REFUTED, but is itself not declared "
+            "CONFIRMED; leave them out")
+    settings = {name for point in claim.over.points for name, _ in point}
+    known = {*settings, *parameters(claim.body), *(WORLD if claim.draws else ()),
+             claim.prediction[0]} - set(DRAWN)
+    for point in claim.controls.points:
+        require(bool(point), "has a control that changes nothing; name a setting in it")
+        for name, _ in point:
+            require(name in known, f"the control {name!r} is neither a setting nor a parameter of "
+                                   f"the body; known are {', '.join(sorted(known))}")

@@ -1,0 +1,87 @@
+"""From a law, a width and a number of tokens to draws that everyone who names them shares."""
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.declare.claim import Case
+from mcverify.laws import Law
+
+Array = NDArray[np.float64]
+
+CHUNK_NUMBERS = 2**19  # 4 MiB: large enough to forget the overhead, small enough to stay in cache
+MAX_TOKENS = 40  # of a block: 11√d_k serve a block best, but the first look has 512 blocks
+
+
+@dataclass(frozen=True)
+class World:
+    """A law at a width, with a number of tokens a block: what is drawn."""
+
+    law: Law
+    d_k: int
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.law}, d_k = {self.d_k}, {self.tokens} tokens"
+
+    def chunks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """(first block, blocks) of the chunks from ``start`` to ``stop``, both ends of looks.
+
+        A chunk is a power of two of blocks, at most the look: part of the stream's definition.
+        """
+        fitting = max(1, CHUNK_NUMBERS // (2 * self.tokens * self.d_k))
+        size = min(2 ** int(math.log2(fitting)), stop - start)
+        return ((first, size) for first in range(start, stop, size))
+
+    def draw(self, seed: int, first: int, blocks: int) -> tuple[Array, Array]:
+        """The chunk's (q, k), each (blocks, tokens, d_k) and read-only, since others look at them.
+
+        Raises ValueError when the law returns anything else.
+        """
+        rng = generator(seed, str(self.law), self.d_k, self.tokens, first)
+        drawn = self.law.draw(rng, blocks, self.tokens, self.d_k)
+        shape = (blocks, self.tokens, self.d_k)
+        for name, array in zip("qk", drawn, strict=True):
+            found = getattr(array, "shape", type(array).__name__)
+            if found != shape:
+                raise ValueError(f"the law {self.law} drew {name} of shape {found}; it must be "
+                                 f"(blocks, tokens, d_k) = {shape}")
+            # The sum is finite unless an entry is not, or entries are huge: the cheap test first.
+            if not (math.isfinite(array.sum()) or np.isfinite(array).all()):
+                raise ValueError(f"the law {self.law} drew {name} with NaN or infinite entries; "
+                                 "every coordinate must be finite")
+            array.setflags(write=False)
+        return drawn
+
+
+def world_of(case: Case) -> World:
+    """The world a case lives in: the one it fixes, or as many tokens as serve its width and keys.
+
+    >>> from mcverify.declare.discover import discover
+    >>> claim = next(claim for claim in discover() if claim.name == "dot_variance")
+    >>> world_of(claim.cases()[2]).tokens
+    40
+    """
+    settings = case.drawn
+    d_k, keys = settings["d_k"], settings.get("keys", 1)
+    tokens = settings.get("tokens")
+    if tokens is None:
+        tokens = min(round(11 * math.sqrt(d_k)), MAX_TOKENS)
+        tokens = keys * -(-tokens // keys)  # the next multiple
+    return World(settings["law"], d_k, tokens)
+
+
+def generator(seed: int, name: str, *path: int) -> np.random.Generator:
+    """The random stream of a name and some numbers under a seed; the same on every machine.
+
+    >>> a, b = generator(0, "normal", 64), generator(0, "normal", 64)
+    >>> bool(a.integers(100) == b.integers(100))
+    True
+    """
+    digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
+    key = (int.from_bytes(digest, "little"), *path)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

@@ -1,0 +1,1 @@
+"""From findings to the files of a results folder and back."""

@@ -1,0 +1,215 @@
+"""From findings to the CSV files of a results folder; only `mcverify run` writes there."""
+
+import csv
+import json
+import math
+import os
+import platform
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock, Timeout
+
+from mcverify.declare.claim import Case, Claim
+from mcverify.declare.grid import shown
+from mcverify.declare.rules import ATLAS, COLUMNS, RESERVED
+from mcverify.judge.finding import Finding
+from mcverify.verdict import Verdict, overall
+
+VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases", "confirmed",
+                   "refuted", "inconclusive", "errors", "blocks", "detects", "controls",
+                   "controls_refuted")
+CONTROL_COLUMNS = ("claim", "case", *(name for name in COLUMNS if name != "expected"))
+
+
+def case_row(finding: Finding) -> dict[str, str]:
+    """A case's row: its claim's settings, then its result, numbers with six significant digits.
+
+    Six digits absorb the last bits in which the linear algebra of two machines may differ. A
+    setting that only other cases of the claim have is left empty. The error rate has all its
+    digits, since a replay depends on it.
+    """
+    return settings_row(finding.case) | {name: _written(finding, name) for name in COLUMNS}
+
+
+def _written(finding: Finding, name: str) -> str:
+    value = getattr(finding, name)
+    return repr(value) if name == "error_rate" else shown(value)
+
+
+def settings_row(case: Case) -> dict[str, str]:
+    """The part of a case's row that says which case it is."""
+    own = dict(case.settings)
+    names = dict.fromkeys(name for other in case.claim.cases() for name, _ in other.settings)
+    return {name: shown(own[name]) if name in own else "" for name in names}
+
+
+def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
+    """A claim's row in verdicts.csv. An error is no verdict, so it is not among the inconclusive.
+
+    ``detects`` is the worst case's; empty if nothing was drawn.
+    """
+    cases = [finding for finding in findings if not finding.case.control]
+    controls = [finding for finding in findings if finding.case.control]
+    verdicts = [finding.verdict for finding in cases if not finding.broken]
+    detects = [finding.detects for finding in cases if not math.isnan(finding.detects)]
+    row: dict[str, Any] = {
+        "claim": claim.name,
+        "sentence": claim.sentence,
+        "decides": claim.decides,
+        "expected": claim.expect,
+        "verdict": overall([finding.verdict for finding in cases]),
+        "cases": len(cases),
+        "confirmed": verdicts.count(Verdict.CONFIRMED),
+        "refuted": verdicts.count(Verdict.REFUTED),
+        "inconclusive": verdicts.count(Verdict.INCONCLUSIVE),
+        "errors": len(cases) - len(verdicts),
+        "blocks": sum(finding.blocks for finding in cases),
+        "detects": f"{max(detects):.2g}" if detects else "",
+        "controls": len(controls),
+        "controls_refuted": sum(finding.as_declared for finding in controls),
+    }
+    return {name: str(row[name]) for name in VERDICT_COLUMNS}
+
+
+def control_row(finding: Finding) -> dict[str, str]:
+    """A near miss's row in controls.csv; the case's name says what was changed."""
+    row = {"claim": finding.case.claim.name, "case": str(finding.case)}
+    return row | {name: _written(finding, name) for name in CONTROL_COLUMNS[2:]}
+
+
+def read_rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a table as they were written."""
+    frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+    rows: list[dict[str, str]] = frame.to_dict("records")
+    return rows
+
+
+class BusyError(ValueError):
+    """The results folder belongs to another run at the moment."""
+
+
+class Results:
+    """A results folder. Every file in it is replaced whole, never half written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.claims = folder / "claims"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside it the folder is this process's alone, made if need be, and can be written to.
+
+        Raises OSError before anything is drawn if it cannot, BusyError if another run holds it.
+        """
+        self.claims.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.folder / ".lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise BusyError(f"{self.folder}: another run is writing there; wait for its end, or "
+                            "choose another --out") from None
+        try:
+            for pattern in (".*.csv.*", ".run.json.*"):  # half written by a run that was killed
+                for left in self.folder.glob(pattern):
+                    left.unlink()
+            yield
+        finally:
+            lock.release()
+
+    def write_claim(self, claim: Claim, findings: list[Finding]) -> None:
+        """claims/<claim>.csv: a row a case, in the grid's order."""
+        place = {case: index for index, case in enumerate(claim.cases())}
+        rows = [case_row(f) for f in sorted(findings, key=lambda f: place.get(f.case, -1))
+                if not f.case.control]
+        self._write(self.claims / f"{claim.name}.csv", _csv(rows))
+
+    def write_table(self, file: Path, frame: pd.DataFrame) -> None:
+        """A table that belongs to no single claim, numbers as in a case's row."""
+        self._write(file, _csv([{column: shown(value) for column, value in row.items()}
+                                for row in frame.to_dict("records")], frame.columns))
+
+    def write_verdicts(self, judged: Mapping[Claim, list[Finding]], keep: bool) -> None:
+        """verdicts.csv, a row a claim, and controls.csv, a row a near miss, sorted by name.
+
+        ``keep`` the rows of claims that are not judged now.
+        """
+        names = {claim.name for claim in judged}
+        verdicts = [verdict_row(claim, findings) for claim, findings in judged.items()]
+        controls = [control_row(finding) for findings in judged.values()
+                    for finding in findings if finding.case.control]
+        for table, rows, columns in (("verdicts", verdicts, VERDICT_COLUMNS),
+                                     ("controls", controls, CONTROL_COLUMNS)):
+            rows += [row for row in self.read(table) if keep and row["claim"] not in names]
+            rows.sort(key=lambda row: (row["claim"], row.get("case", "")))
+            self._write(self.folder / f"{table}.csv", _csv(rows, columns))
+
+    def write_run(self, seed: int, error_rate: float, seconds: float, cases: int) -> None:
+        """run.json: how the folder was made; the only file that changes when nothing else did."""
+        packages = ("mcverify", "numpy", "scipy", "pandas", "loky")
+        about = {
+            "seed": seed,
+            "error_rate": error_rate,
+            "cases": cases,
+            "seconds": round(seconds, 1),
+            "python": platform.python_version(),
+            **{package: version(package) for package in packages},
+        }
+        self._write(self.folder / "run.json", json.dumps(about, indent=2) + "\n")
+
+    def prune(self, names: Iterable[str]) -> list[Path]:
+        """Remove the files of claims that stood in verdicts.csv and are not among ``names``."""
+        gone = {row["claim"] for row in self.read("verdicts")} - set(names)
+        stale = [file for name in sorted(gone) if (file := self.claims / f"{name}.csv").exists()]
+        for file in stale:
+            file.unlink()
+        return stale
+
+    def read(self, table: str) -> list[dict[str, str]]:
+        """The rows of a table or, by a claim's name, of its file; none if it is not there."""
+        folder = self.folder if table in RESERVED and table != ATLAS else self.claims
+        file = folder / f"{table}.csv"
+        return read_rows(file) if file.exists() else []
+
+    def made_with(self) -> dict[str, Any]:
+        """The seed and the error rate that the folder keeps to; nothing for a new folder.
+
+        Raises ValueError if run.json is damaged, or missing where tables are.
+        """
+        file = self.folder / "run.json"
+        if not file.exists():
+            if strange := next((each for folder in (self.folder, self.claims)
+                                for each in sorted(folder.glob("*.csv"))
+                                if not each.name.startswith("selfcheck")), None):
+                raise ValueError(f"{strange}: is not of a run, which {file} would tell; choose "
+                                 "another --out, or remove it")
+            return {}
+        try:
+            about = json.loads(file.read_text())
+            return {"seed": int(about["seed"]), "error_rate": float(about["error_rate"])}
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{file}: is damaged; remove it, or choose another --out") from None
+
+    def _write(self, file: Path, text: str) -> None:
+        handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{file.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+            os.chmod(name, 0o644)  # mkstemp makes files that only their owner can read
+            os.replace(name, file)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+
+def _csv(rows: list[dict[str, str]], columns: Iterable[str] | None = None) -> str:
+    frame = pd.DataFrame(rows, columns=None if columns is None else list(columns))
+    # A carriage return ends a line for some readers, and pandas would not quote it.
+    bare = not any("\r" in value for row in rows for value in row.values())
+    return str(frame.to_csv(index=False, lineterminator="\n",
+                            quoting=csv.QUOTE_MINIMAL if bare else csv.QUOTE_ALL))

@@ -1,0 +1,81 @@
+"""From findings as they come to a file from which an interrupted run goes on."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mcverify.declare.claim import Case
+from mcverify.declare.discover import source
+from mcverify.judge.finding import Finding
+from mcverify.verdict import Verdict
+
+PACKAGE = Path(__file__).parents[1]
+KEPT = [field.name for field in fields(Finding) if field.name not in ("case", "verdict")]
+
+
+class Journal:
+    """One line a finding, written when it is there; a line cut short by a kill is left out.
+
+    A finding is taken up again only for the same case, seed, error rate and version, and only
+    while no Python file of mcverify, nor beside the claim's own, has changed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / ".journal"
+
+    def keep(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Pass the findings on, each after it has been written."""
+        with self.file.open("a", encoding="utf-8") as stream:
+            for finding in findings:
+                stream.write(json.dumps(_entry(finding)) + "\n")
+                stream.flush()
+                yield finding
+
+    def finished(self, cases: Iterable[Case], seed: int, error_rate: float) -> list[Finding]:
+        """The findings of those cases that an interrupted run has left."""
+        known = {_key(case, seed, error_rate): case for case in cases}
+        found: dict[Case, Finding] = {}
+        for line in self._whole_lines():
+            entry = json.loads(line)
+            if case := known.get(entry["key"]):
+                kept = {name: entry[name] for name in KEPT}
+                found[case] = Finding(case=case, verdict=Verdict(entry["verdict"]), **kept)
+        return list(found.values())
+
+    def _whole_lines(self) -> list[str]:
+        """The lines, without what a kill cut short, which is removed from the file as well."""
+        if not self.file.exists():
+            return []
+        text = self.file.read_bytes()
+        end = text.rfind(b"\n") + 1
+        with self.file.open("r+b") as stream:
+            stream.truncate(end)
+        return text[:end].decode().splitlines()
+
+    def forget(self) -> None:
+        """Remove the file: the run is complete, or is not gone on with."""
+        self.file.unlink(missing_ok=True)
+
+
+def _entry(finding: Finding) -> dict[str, Any]:
+    kept = {name: getattr(finding, name) for name in KEPT}
+    key = _key(finding.case, finding.seed, finding.error_rate)
+    return {"key": key, "verdict": finding.verdict, **kept}
+
+
+def _key(case: Case, seed: int, error_rate: float) -> str:
+    code = _digest(source(case.claim).parent, "*.py") + _digest(PACKAGE, "**/*.py")
+    return f"{case}|{seed}|{error_rate!r}|{version('mcverify')}|{code}"
+
+
+@lru_cache(maxsize=1024)
+def _digest(folder: Path, pattern: str) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob(pattern)):
+        digest.update(f"{file.name}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,82 @@
+"""From a row of a results table back to the draws that it came from, digit by digit."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcverify.declare.claim import Case, Claim
+from mcverify.declare.rules import COLUMNS
+from mcverify.judge.finding import Finding
+from mcverify.judge.run import run
+from mcverify.results.folder import case_row, control_row, read_rows, settings_row
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A row as it was written, and what the same draws say now."""
+
+    row: int
+    written: dict[str, str]
+    finding: Finding
+
+    @property
+    def differences(self) -> list[str]:
+        """The columns that differ, with both values; none if every digit is reproduced."""
+        now = (control_row if self.finding.case.control else case_row)(self.finding)
+        return [f"{name}: written {self.written.get(name)}, now {now.get(name)}"
+                for name in {**self.written, **now} if self.written.get(name) != now.get(name)]
+
+    def __str__(self) -> str:
+        differences = self.differences
+        told = "; ".join(differences) if differences else "every digit is reproduced"
+        return f"row {self.row}, {self.finding.case}: {told}"
+
+
+def replay(
+    place: str, claims: Iterable[Claim], jobs: int | None = None
+) -> Iterator[Replay]:
+    """Judge anew the rows of ``place``, a file ``….csv`` or a row of it, ``….csv:3``, from 1 on.
+
+    Settings, seed and error rate are the row's; the claim is the one of the file's name or, in
+    ``controls.csv``, of the row. Raises ValueError for a file or a row that is not there, or that
+    belongs to none of the claims.
+    """
+    match = re.fullmatch(r"(.*\.csv)(?::(\d+))?", place)
+    if not match or not Path(match[1]).is_file():
+        raise ValueError(f"{place}: no such table; name a file of results/claims and, if you "
+                         "like, a row, e.g. results/claims/dot_variance.csv:3")
+    file = Path(match[1])
+    known = {claim.name: claim for claim in claims}
+    rows = read_rows(file)
+    wanted = [int(match[2])] if match[2] else range(1, len(rows) + 1)
+    for number in wanted:
+        if not 1 <= number <= len(rows):
+            raise ValueError(f"{place}: the table has rows 1 to {len(rows)}")
+    written = {number: rows[number - 1] for number in wanted}
+    cases = {number: _case(file, known, row) for number, row in written.items()}
+    lots: dict[tuple[int, float], list[int]] = {}
+    for number, row in written.items():
+        lots.setdefault((int(row["seed"]), float(row["error_rate"])), []).append(number)
+    for (seed, error_rate), numbers in lots.items():
+        found = {finding.case: finding
+                 for finding in run([cases[n] for n in numbers], seed, error_rate, jobs)}
+        for number in numbers:
+            yield Replay(number, written[number], found[cases[number]])
+
+
+def _case(file: Path, known: Mapping[str, Claim], row: dict[str, str]) -> Case:
+    """The case, or the control, that the row is of."""
+    controls = file.stem == "controls"
+    name = row["claim"] if controls else file.stem
+    if name not in known:
+        raise ValueError(f"{file}: no known claim is named {name}; name the Python file that it "
+                         "stands in as well")
+    claim = known[name]
+    for case in claim.control_cases() if controls else claim.cases():
+        about = {"case": str(case)} if controls else settings_row(case)
+        if {name: row.get(name) for name in about} == about:
+            return case
+    about = {name: value for name, value in row.items() if name not in COLUMNS}
+    raise ValueError(f"{claim.name}: its grid has no case with the settings of the row "
+                     f"{about}; the claim has changed since")

@@ -1,0 +1,182 @@
+"""Finding claims in files: the good ones, and a line for each bad one."""
+
+import textwrap
+
+import pytest
+
+from mcverify import Verdict, check, discover, relative
+from mcverify.declare.discover import source, survey
+from mcverify.declare.prediction import ClaimError
+
+HEAD = """
+from mcverify import Verdict, absolute, claim, grid, laws, relative
+from mcverify.attention import scores
+from mcverify.statistic import mean, variance
+
+"""
+GOOD = '''
+@claim(mean, equals=0, within=absolute(0.5), over=grid(law=laws.normal, d_k=8))
+def {name}(q, k):
+    """The mean of a coordinate is 0."""
+    return q
+'''
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, *parts):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(HEAD + "".join(textwrap.dedent(part) for part in parts))
+        return file
+    return write
+
+
+def test_own_claims_are_found_by_listing_the_folder():
+    claims = discover()
+    assert len({claim.name for claim in claims}) == len(claims) > 30
+    assert {source(claim).parent.name for claim in claims} == {"claims"}
+
+
+def test_a_claim_that_a_later_one_replaces_is_told(write):
+    file = write("mine.py", GOOD.format(name="one"), GOOD.format(name="one"))
+    found = survey(file)
+    assert [claim.name for claim in found.claims] == ["one"]
+    assert found.faults == ("mine.py:7: one: the function of this name in line 13 replaces it; "
+                            "rename one",)
+
+
+@pytest.mark.parametrize(("head", "message"), [
+    ("@claim", "bad: @claim stands alone; write @claim(variance, equals=…)"),
+    ("@claim(mean, equal=0, within=absolute(1))", "@claim knows no equal; did you mean equals"),
+    ("@claim(mean, equals=0, colour=1)", "bad: @claim knows no colour; it takes statistic, equals"),
+])
+def test_claim_with_the_wrong_words_is_a_fault_beside_the_good_ones(write, head, message):
+    body = f'{head}\ndef bad(q):\n    """A sentence."""\n    return q\n'
+    found = survey(write("mine.py", GOOD.format(name="good"), body))
+    assert [claim.name for claim in found.claims] == ["good"]
+    assert len(found.faults) == 1
+    assert message in found.faults[0]
+
+
+def test_a_folder_may_hold_files_without_claims_but_not_only_such(write):
+    helper = write("some/helper.py", "X = 1")
+    with pytest.raises(ClaimError, match=r"some: holds no claims"):
+        discover(helper.parent)
+    write("some/mine.py", GOOD.format(name="good"))
+    assert [claim.name for claim in discover(helper.parent)] == ["good"]
+    with pytest.raises(ClaimError, match=r"helper.py:1: holds no claims"):
+        discover(helper)
+
+
+def test_claims_of_a_file_keep_its_order(write):
+    file = write("mine.py", GOOD.format(name="second"), GOOD.format(name="first"))
+    assert [claim.name for claim in discover(file)] == ["second", "first"]
+    assert [claim.name for claim in discover(file.parent)] == ["second", "first"]
+
+
+def test_files_of_one_name_and_sibling_imports_live_side_by_side(write):
+    one = write("a/mine.py", "from helper import NAME\n", GOOD.format(name="one"))
+    (one.parent / "helper.py").write_text("NAME = 'a'\n")
+    two = write("b/mine.py", GOOD.format(name="two"))
+    assert [claim.name for claim in discover(one, two)] == ["one", "two"]
+
+
+def test_imported_claims_belong_to_their_own_file_unless_renamed(write):
+    file = write("mine.py", """
+        import dataclasses
+        from mcverify.claims.variance import dot_variance
+        strict = dataclasses.replace(dot_variance, name="strict", within=relative(0.01))
+    """)
+    assert [claim.name for claim in discover(file)] == ["strict"]
+
+
+def test_a_changed_claim_of_mcverifys_own_belongs_to_the_file_that_changes_it(write):
+    file = write("mine.py", """
+        import dataclasses
+        from mcverify.claims.variance import dot_variance, dot_std
+        dot_variance = dataclasses.replace(dot_variance, within=relative(0.01))
+    """)
+    assert [claim.within for claim in discover(file)] == [relative(0.01)]
+
+
+def test_a_file_without_claims_says_so(write):
+    with pytest.raises(ClaimError, match=r"mine.py:1: holds no claims; decorate a function"):
+        discover(write("mine.py", "x = 1\n"))
+
+
+def test_a_changed_file_is_read_anew(write):
+    file = write("mine.py", GOOD.format(name="before"))
+    assert discover(file)[0].name == "before"
+    write("mine.py", GOOD.format(name="afterwards"))
+    import os
+    os.utime(file, ns=(1, 1))
+    assert discover(file)[0].name == "afterwards"
+
+
+def test_a_claim_file_with_dataclasses_and_future_annotations_loads(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("from __future__ import annotations\nimport dataclasses\n" + HEAD + '''
+@dataclasses.dataclass(frozen=True)
+class Doubled:
+    """Twice a normal law, written by a user."""
+    coupled: bool = False
+    finite_moments: float = float("inf")
+    def __str__(self): return "doubled"
+    def moments(self, d_k): return laws.normal.moments(d_k)
+    def draw(self, rng, blocks, tokens, d_k):
+        return tuple(2 * x for x in laws.normal.draw(rng, blocks, tokens, d_k))
+
+@claim(variance, equals=lambda d_k: 16 * d_k, within=relative(0.1),
+       over=grid(law=Doubled(), d_k=8))
+def doubled(q, k):
+    """Var(q·k) of doubled coordinates is 16 d_k."""
+    return scores(q, k)
+''')
+    assert check(discover(file)[0].cases()[0]).verdict is Verdict.CONFIRMED
+
+
+def test_what_is_broken_is_told_with_file_and_line_and_the_rest_is_found(write):
+    file = write("mine.py", GOOD.format(name="good"), '''
+        @claim(mean, equals=0, over=grid(law=laws.normal))
+        def without_margin(q, k):
+            """A sentence."""
+            return q
+
+        @claim(mean, equals=0, within=absolute(1), over=grid(law=laws.normal, d_k=0))
+        def no_width(q, k):
+            """A sentence."""
+            return q
+    ''', GOOD.format(name="also_good"))
+    found = survey(file)
+    assert [claim.name for claim in found.claims] == ["good", "also_good"]
+    assert [fault.split(":")[0] for fault in found.faults] == ["mine.py"] * 2
+    assert "without within" in found.faults[0]
+    assert "d_k=0" in found.faults[1]
+    line = int(found.faults[0].split(":")[1])
+    assert "@claim(mean, equals=0, over" in file.read_text().splitlines()[line - 1]
+    with pytest.raises(ClaimError, match=r"mine.py:\d+: without_margin"):
+        discover(file)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("def broken(:\n", r"mine.py:6: SyntaxError"),
+    ("\nx = 1 / 0\n", r"mine.py:7: ZeroDivisionError: division by zero"),
+    ("import no_such_module\n", r"mine.py:6: ModuleNotFoundError"),
+    ("raise SystemExit(3)\n", r"mine.py:6: SystemExit"),
+])
+def test_a_broken_file_is_a_line(write, text, message):
+    with pytest.raises(ClaimError, match=message):
+        discover(write("mine.py", text))
+
+
+def test_two_claims_of_one_name_are_refused(write):
+    one = write("one.py", GOOD.format(name="same"))
+    two = write("two.py", GOOD.format(name="same"))
+    with pytest.raises(ClaimError, match=r"two claims are named same.*rename one"):
+        discover(one, two)
+
+
+def test_a_path_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ClaimError, match="no such Python file or folder"):
+        discover(tmp_path / "none.py")

@@ -1,0 +1,21 @@
+"""Judge the cases whose names come by standard input into a journal; conftest.py starts it."""
+
+import sys
+from pathlib import Path
+
+from mcverify import discover
+from mcverify.judge.run import run
+from mcverify.results.journal import Journal
+
+
+def main(folder):
+    """The findings of the named cases, in <folder>/.journal."""
+    wanted = set(sys.stdin.read().splitlines())
+    cases = [case for claim in discover() for case in (*claim.cases(), *claim.control_cases())
+             if str(case) in wanted]
+    for _ in Journal(Path(folder)).keep(run(cases)):
+        pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

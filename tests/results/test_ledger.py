@@ -1,0 +1,68 @@
+"""The ledger: every statement once, every claim with a statement, judgements and verdicts agree."""
+
+import pandas as pd
+import pytest
+from committed import RESULTS
+
+from mcverify import Verdict, discover
+from mcverify.cli.main import main
+from mcverify.declare.claim import statement_ids
+from mcverify.results.ledger import JUDGEMENTS, OPEN, ledger, statements
+
+CLAIMS = discover()
+TABLE = ledger(CLAIMS).set_index("id")
+
+
+def test_every_statement_has_one_row():
+    ids = [f"A{i}" for i in range(1, 24)] + [f"B{i}" for i in range(1, 38)] + [
+        f"C{i}" for i in range(1, 8)]
+    assert list(statements()["id"]) == ids
+    assert set(statements()["judgement"]) <= set(JUDGEMENTS)
+    assert (statements()["statement"] != "").all()
+
+
+def test_every_claim_names_a_statement():
+    for claim in CLAIMS:
+        names = statement_ids(claim.decides)
+        assert names, claim.name
+        assert set(names) <= set(TABLE.index), claim.name
+
+
+@pytest.mark.parametrize("name", TABLE.index)
+def test_judgements_have_the_claims_they_need(name):
+    row = TABLE.loc[name]
+    verdicts = {claim.expect for claim in CLAIMS if name in statement_ids(claim.decides)}
+    if row["judgement"] == OPEN:
+        assert not verdicts
+    elif row["judgement"] == "false":
+        assert {Verdict.REFUTED, Verdict.CONFIRMED} <= verdicts
+    elif row["judgement"] != "not testable here":
+        assert Verdict.CONFIRMED in verdicts
+
+
+def test_the_committed_ledger_is_current():
+    committed = pd.read_csv(RESULTS / "ledger.csv", dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(committed, ledger(CLAIMS))
+
+
+def test_the_command_prints_statements_and_who_decides_them(capsys):
+    assert main(["ledger", "A7", "B36", "--out", str(RESULTS)]) == 0
+    out = capsys.readouterr().out
+    assert "A7  holds" in out
+    assert "factor_variance (CONFIRMED)" in out
+    assert "other_power_scales (REFUTED)" in out
+    assert "B36 not testable here" in out
+    assert "1 holds, 1 not testable here; `mcverify run ID` judges" in " ".join(out.split("\n"))
+    assert main(["ledger", "--out", "nowhere"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n{name:<4}" in f"\n{out}" for name in TABLE.index)
+    assert OPEN not in {line.split()[-1] for line in out.splitlines() if line[:1] in "ABC" and line}
+
+
+def test_an_unknown_statement_is_told(capsys):
+    assert main(["ledger", "A99"]) == 2
+    assert "A99: no statement has this id" in capsys.readouterr().err
+
+
+def test_no_statement_is_left_open():
+    assert set(TABLE["judgement"]) <= set(JUDGEMENTS)
