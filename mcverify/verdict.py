@@ -16,6 +16,11 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
+# Of pictures, pages and terminals, which a colour-blind reader can tell apart.
+COLOURS = {"CONFIRMED": "#2a7f3f", "REFUTED": "#b3541e", "INCONCLUSIVE": "#5b6770",
+           "ERROR": "#b00020"}
+
+
 def judge(measured: tuple[float, float], claimed: tuple[float, float]) -> Verdict:
     """CONFIRMED if measured lies inside claimed, REFUTED if they are disjoint.
 

@@ -13,7 +13,7 @@ from mcverify.cli import terminal as report
 from mcverify.declare.claim import Claim
 from mcverify.declare.rules import ATLAS
 from mcverify.judge.atlas import atlas
-from mcverify.judge.finding import Finding, bare, contradictions
+from mcverify.judge.finding import Finding, contradictions, without_controls
 from mcverify.judge.run import run
 from mcverify.results.folder import Results
 from mcverify.results.journal import Journal
@@ -135,4 +135,4 @@ def status(judged: Mapping[Claim, list[Finding]]) -> int:
     wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
     if any(f.verdict is not Verdict.INCONCLUSIVE and not f.broken for f in wrong):
         return CONTRADICTED
-    return UNDECIDED if wrong or bare(judged) else AS_DECLARED
+    return UNDECIDED if wrong or without_controls(judged) else AS_DECLARED

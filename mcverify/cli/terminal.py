@@ -10,11 +10,15 @@ from rich.table import Table
 
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import origin, source
-from mcverify.judge.finding import Finding, bare, contradictions, run_command
+from mcverify.judge.finding import (
+    ERROR,
+    Finding,
+    contradictions,
+    run_command,
+    without_controls,
+)
 from mcverify.results.folder import Results
-from mcverify.verdict import budget, overall
-
-COLOURS = {"REFUTED": "yellow", "INCONCLUSIVE": "cyan"}
+from mcverify.verdict import COLOURS, budget, overall
 
 
 def _console() -> Console:
@@ -39,11 +43,11 @@ def run_table(
     for claim, findings in judged.items():
         cases = [finding for finding in findings if not finding.case.control]
         right = sum(finding.as_declared for finding in cases)
-        verdict = "ERROR" if any(f.broken for f in cases) else str(
+        verdict = ERROR if any(f.broken for f in cases) else str(
             overall([finding.verdict for finding in cases]))
         count = str(right) if right == len(cases) else f"{right}/{len(cases)}"
         table.add_row(verdict, count, claim.name, claim.sentence,
-                      style=COLOURS.get(verdict) if right == len(cases) else "bold red")
+                      style=_style(verdict) if right == len(cases) else "bold red")
     console.print(table)
     found = [finding for findings in judged.values() for finding in findings]
     wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
@@ -53,13 +57,17 @@ def run_table(
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def _style(verdict: str) -> str | None:
+    return None if verdict == "CONFIRMED" else COLOURS[verdict]
+
+
 def _sums(found: list[Finding], wrong: list[Finding]) -> list[str]:
     controls = [finding for finding in found if finding.case.control]
     claims = {finding.case.claim for finding in found}
     right = sum(finding.as_declared for finding in controls)
     lines = [f"claims {len(claims)}, cases {len(found) - len(controls)}, not as declared "
              f"{sum(not f.case.control for f in wrong)}; controls {len(controls)}, refuted {right}"]
-    unshown = ", ".join(bare(claims))
+    unshown = ", ".join(without_controls(claims))
     return lines + ([f"no control shows that these can be refuted: {unshown}; name one with "
                      "controls="] if unshown else [])
 

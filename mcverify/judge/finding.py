@@ -1,17 +1,18 @@
-"""From a judged case to the report a person reads."""
+"""From a judged case to the report a person reads, and to a row and back."""
 
 import html
 import math
 import shlex
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import BUILT_IN, source
-from mcverify.verdict import CASE_ERROR_RATE, Verdict
+from mcverify.verdict import CASE_ERROR_RATE, COLOURS, Verdict
 
-ERROR = "error: "  # how the reason of a case begins that broke instead of measuring
+ERROR = "ERROR"  # stands in the place of a verdict where the case broke instead of measuring
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Finding:
     low, high : the measured interval; claimed_low, claimed_high : the claimed one.
     blocks : how many independent blocks were drawn.
     reason : why there is no verdict, "" when there is one.
+    broken : whether the case is an error: nothing was measured, and nothing may be concluded.
     detects : by how much the claim must be off to be REFUTED with a probability of 0.999, if need
         be at the last look; in proportion to the prediction if its margin is.
     """
@@ -40,6 +42,7 @@ class Finding:
     claimed_low: float
     claimed_high: float
     reason: str = ""
+    broken: bool = False
     detects: float = math.nan
 
     @property
@@ -48,9 +51,9 @@ class Finding:
         return self.case.expected
 
     @property
-    def broken(self) -> bool:
-        """Whether the case is an error: nothing was measured, and nothing may be concluded."""
-        return self.reason.startswith(ERROR)
+    def outcome(self) -> str:
+        """The verdict, or ERROR."""
+        return ERROR if self.broken else str(self.verdict)
 
     @property
     def as_declared(self) -> bool:
@@ -61,25 +64,39 @@ class Finding:
         declared = "" if self.as_declared else (
             ", a control, which must be REFUTED" if self.case.control
             else f", declared {self.expected}")
-        verdict = "ERROR" if self.broken else str(self.verdict)
         why = f" ({self.reason})" if self.reason else ""
-        measured = (f"nothing: {self.reason.removeprefix(ERROR)}" if self.broken else
+        measured = (f"nothing: {self.reason}" if self.broken else
                     f"{self.estimate:.6g}, in {_interval(self.low, self.high)} but for an "
                     f"error rate of {self.error_rate:g}, {self.blocks} blocks{why}")
         rate = "" if self.error_rate == CASE_ERROR_RATE else f" --error-rate {self.error_rate!r}"
         return "\n".join([
-            f"{verdict}{declared}: {self.case}: {self.case.claim.sentence}",
+            f"{self.outcome}{declared}: {self.case}: {self.case.claim.sentence}",
             f"  claimed   {_interval(self.claimed_low, self.claimed_high)}",
             f"  measured  {measured}",
             f"  rerun     {run_command(self.case.claim)} --seed {self.seed}{rate}",
         ])
 
+    def row(self) -> dict[str, Any]:
+        """All that is known besides the case, as plain numbers and texts by their names."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)
+                if field.name not in ("case", "broken")}
+        return told | {"verdict": self.outcome, "expected": str(self.expected)}
+
+    @classmethod
+    def of_row(cls, case: Case, row: Mapping[str, Any]) -> "Finding":
+        """The finding of a case that ``row`` tells of, whose values may be texts, as in a table."""
+        told = {name: kind(row[name]) for name, kind in _KINDS.items() if name in row}
+        broken = row["verdict"] == ERROR
+        verdict = Verdict.INCONCLUSIVE if broken else Verdict(row["verdict"])
+        return cls(case, verdict=verdict, broken=broken, **told)
+
     def _repr_html_(self) -> str:
         first, _, rest = html.escape(str(self)).partition("\n")
-        return (f'<pre><b style="color:{COLOURS[self.verdict]}">{first}</b>\n{rest}</pre>')
+        return (f'<pre><b style="color:{COLOURS[self.outcome]}">{first}</b>\n{rest}</pre>')
 
 
-COLOURS = {"CONFIRMED": "#2a7f3f", "REFUTED": "#b3541e", "INCONCLUSIVE": "#5b6770"}
+_KINDS: dict[str, Any] = {field.name: field.type for field in fields(Finding)
+                          if field.name not in ("case", "verdict", "broken")}
 
 
 def contradictions(findings: list[Finding]) -> list[Finding]:
@@ -91,7 +108,7 @@ def contradictions(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in wrong if not finding.case.control] or wrong
 
 
-def bare(claims: Iterable[Claim]) -> list[str]:
+def without_controls(claims: Iterable[Claim]) -> list[str]:
     """The names of the claims that no control shows to be refutable though they need one."""
     return sorted(claim.name for claim in claims
                   if claim.expect is Verdict.CONFIRMED and not claim.control_cases())

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
-from mcverify.judge.finding import ERROR, Finding
+from mcverify.judge.finding import Finding
 from mcverify.judge.measure import (
     GlobalRandomness,
     Outcome,
@@ -142,12 +142,14 @@ class _Trial:
         return self._finding(Verdict.INCONCLUSIVE, found, reason)
 
     def _broken(self, message: str) -> Finding:
-        return self._open(UNKNOWN, ERROR + message)
+        return self._finding(Verdict.INCONCLUSIVE, UNKNOWN, message, broken=True)
 
-    def _finding(self, verdict: Verdict, found: Estimate, reason: str) -> Finding:
+    def _finding(
+        self, verdict: Verdict, found: Estimate, reason: str, broken: bool = False
+    ) -> Finding:
         blocks = sum(len(table) for table in self.tables)
         return Finding(self.case, self.seed, self.error_rate, verdict, blocks, found.value,
-                       found.stderr, found.low, found.high, *self.claimed, reason,
+                       found.stderr, found.low, found.high, *self.claimed, reason, broken,
                        self._detects(found, blocks))
 
     def _detects(self, found: Estimate, blocks: int) -> float:

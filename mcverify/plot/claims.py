@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcverify.declare.rules import COLUMNS
-from mcverify.judge.finding import ERROR
 from mcverify.plot.page import (
     BLACK,
     BLUE,
@@ -68,11 +67,10 @@ def _cases(rows: list[dict[str, str]]) -> tuple[str, list[_Case]]:
     varied = [name for name in names if len({row[name] for row in rows}) > 1]
     cases = []
     for row in rows:
-        broken = row["reason"].startswith(ERROR)
-        verdict = "ERROR" if broken else row["verdict"]
+        verdict = row["verdict"]
         cases.append(_Case(
             _label(row, varied) or "the only case", verdict, verdict == row["expected"],
-            row["reason"].removeprefix(ERROR), *(float(row[name]) for name in _Case._fields[4:])))
+            row["reason"], *(float(row[name]) for name in _Case._fields[4:])))
     return ", ".join(f"{name} {rows[0][name]}" for name in names if name not in varied), cases
 
 

@@ -4,7 +4,6 @@ import json
 import time
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +24,8 @@ def entry(place: tuple[str, str, int], finding: "Finding") -> str:
 
     ``place`` is the file, the claim's name and the case's number there.
     """
-    kept = {field.name: getattr(finding, field.name) for field in fields(finding)
-            if field.name != "case"}
     return json.dumps({"place": place, "control": bool(finding.case.control),
-                       "as_declared": finding.as_declared, "broken": finding.broken, **kept})
+                       "as_declared": finding.as_declared, **finding.row()})
 
 
 def _finding(entry: dict[str, Any]) -> "Finding":
@@ -36,9 +33,7 @@ def _finding(entry: dict[str, Any]) -> "Finding":
     from mcverify.judge.measure import resolve
 
     file, claim, index = entry["place"]
-    kept = {field.name: entry[field.name] for field in fields(Finding) if field.name != "case"}
-    kept["verdict"] = Verdict(kept["verdict"])
-    return Finding(case=resolve((Path(file), claim, index)), **kept)
+    return Finding.of_row(resolve((Path(file), claim, index)), entry)
 
 
 class Record:
@@ -112,7 +107,7 @@ class Record:
     def _counts(self) -> str:
         cases = [entry for entry in self.entries.values() if not entry["control"]]
         controls = [entry for entry in self.entries.values() if entry["control"]]
-        verdicts = Counter("ERROR" if entry["broken"] else entry["verdict"] for entry in cases)
+        verdicts = Counter(entry["verdict"] for entry in cases)
         counts = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in (*Verdict, "ERROR")
                            if verdicts[verdict])
         wrong = sum(not entry["as_declared"] for entry in cases)

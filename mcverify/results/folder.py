@@ -34,12 +34,13 @@ def case_row(finding: Finding) -> dict[str, str]:
     setting that only other cases of the claim have is left empty. The error rate has all its
     digits, since a replay depends on it.
     """
-    return settings_row(finding.case) | {name: _written(finding, name) for name in COLUMNS}
+    return settings_row(finding.case) | _written(finding)
 
 
-def _written(finding: Finding, name: str) -> str:
-    value = getattr(finding, name)
-    return repr(value) if name == "error_rate" else shown(value)
+def _written(finding: Finding) -> dict[str, str]:
+    row = finding.row()
+    return {name: repr(row[name]) if name == "error_rate" else shown(row[name])
+            for name in COLUMNS}
 
 
 def settings_row(case: Case) -> dict[str, str]:
@@ -79,8 +80,8 @@ def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
 
 def control_row(finding: Finding) -> dict[str, str]:
     """A near miss's row in controls.csv; the case's name says what was changed."""
-    row = {"claim": finding.case.claim.name, "case": str(finding.case)}
-    return row | {name: _written(finding, name) for name in CONTROL_COLUMNS[2:]}
+    row = {"claim": finding.case.claim.name, "case": str(finding.case), **_written(finding)}
+    return {name: row[name] for name in CONTROL_COLUMNS}
 
 
 def read_rows(file: Path) -> list[dict[str, str]]:

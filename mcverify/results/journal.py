@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -12,10 +11,8 @@ from typing import Any
 from mcverify.declare.claim import Case
 from mcverify.declare.discover import source
 from mcverify.judge.finding import Finding
-from mcverify.verdict import Verdict
 
 PACKAGE = Path(__file__).parents[1]
-KEPT = [field.name for field in fields(Finding) if field.name not in ("case", "verdict")]
 
 
 class Journal:
@@ -43,8 +40,7 @@ class Journal:
         for line in self._whole_lines():
             entry = json.loads(line)
             if case := known.get(entry["key"]):
-                kept = {name: entry[name] for name in KEPT}
-                found[case] = Finding(case=case, verdict=Verdict(entry["verdict"]), **kept)
+                found[case] = Finding.of_row(case, entry)
         return list(found.values())
 
     def _whole_lines(self) -> list[str]:
@@ -63,9 +59,7 @@ class Journal:
 
 
 def _entry(finding: Finding) -> dict[str, Any]:
-    kept = {name: getattr(finding, name) for name in KEPT}
-    key = _key(finding.case, finding.seed, finding.error_rate)
-    return {"key": key, "verdict": finding.verdict, **kept}
+    return {"key": _key(finding.case, finding.seed, finding.error_rate), **finding.row()}
 
 
 def _key(case: Case, seed: int, error_rate: float) -> str:

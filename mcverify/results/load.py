@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from mcverify.declare.rules import COLUMNS
+from mcverify.judge.finding import ERROR
 from mcverify.results.folder import Results
 from mcverify.verdict import Verdict
 
@@ -32,7 +33,7 @@ class Tables(NamedTuple):
 
 
 def load(folder: str | Path = "results") -> Tables:
-    """Read a results folder; verdicts are categoricals, in the order of mcverify.Verdict.
+    """Read a results folder; verdicts are categoricals: mcverify.Verdict, then ERROR.
 
     Raises ValueError if the folder holds no results.
     """
@@ -60,6 +61,6 @@ def _table(file: Path) -> pd.DataFrame:
 
 
 def _categorical(frame: pd.DataFrame) -> pd.DataFrame:
-    order = pd.CategoricalDtype([str(verdict) for verdict in Verdict], ordered=False)
+    order = pd.CategoricalDtype([*map(str, Verdict), ERROR], ordered=False)
     columns = [name for name in ("verdict", "expected") if name in frame]
     return frame.astype({name: order for name in columns})

@@ -199,7 +199,7 @@ def test_a_body_that_breaks_is_an_error_that_says_seed_and_reason(function, mess
     assert finding.broken
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert not finding.as_declared
-    assert finding.reason.startswith("error: ")
+    assert finding.broken
     assert finding.reason.endswith("(seed 0, chunk at block 0)")
     assert re.search(message, finding.reason), finding.reason
     assert "\n" not in finding.reason
@@ -332,6 +332,7 @@ def test_a_report_has_four_lines_with_claim_claimed_measured_and_rerun(claims):
     assert [line.split()[0] for line in rest] == ["claimed", "measured", "rerun"]
     assert rest[0].endswith("[-inf, -1]")
     assert rest[2].endswith("mine.py::negative --seed 3")
-    broken = dataclasses.replace(finding, reason="error: ValueError: no luck", error_rate=1.5e-9)
+    broken = dataclasses.replace(finding, reason="ValueError: no luck", broken=True,
+                                     error_rate=1.5e-9)
     assert str(broken).splitlines()[2:] == [
         "  measured  nothing: ValueError: no luck", f"{rest[2]} --error-rate 1.5e-09"]
