@@ -487,11 +487,10 @@ import sys, types
 import mcverify
 assert "numpy" not in sys.modules
 assert set(mcverify.__all__) <= set(dir(mcverify))
-import mcverify.declare.grid, mcverify.declare.discover  # named as exported functions
 from mcverify.declare.grid import Grid
 from mcverify import *
-assert isinstance(mcverify.declare.grid, types.FunctionType) and grid is mcverify.declare.grid
-assert isinstance(mcverify.declare.discover, types.FunctionType)
+assert isinstance(mcverify.grid, types.FunctionType) and grid is mcverify.grid
+assert isinstance(mcverify.discover, types.FunctionType)
 assert isinstance(grid(d_k=1), Grid)
 assert isinstance(mcverify.laws, types.ModuleType) and mcverify.statistic.mean
 assert all(getattr(mcverify, name) is globals()[name] for name in mcverify.__all__)
