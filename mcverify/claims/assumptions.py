@@ -2,7 +2,6 @@
 
 from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import matched_scores, other_scores, scores
-from mcverify.diagnose import score_variance
 from mcverify.laws import initialisation as init
 from mcverify.statistic import mean, slope, variance
 
@@ -25,7 +24,7 @@ def total(*grids):
 
 def of_heads(head):
     law = laws.minilm(head)
-    return case("trained", law, score_variance(law.q, law.k, law.groups), d_k=32, tokens=13)
+    return case("trained", law, theory.population.score_variance(law), d_k=32, tokens=13)
 
 
 BROKEN = total(

@@ -2,24 +2,17 @@
 
 import numpy as np
 
-from mcverify import Verdict, absolute, claim, grid, laws, printed, relative
+from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import matched_scores, other_scores
-from mcverify.diagnose import predicted_variances, score_variance
 from mcverify.statistic import exact, mean, std
 
 TRAINED = ["trained_l0h0", "trained_l5h3", "trained_l0h2"]
 WIDTH = 32
 
 
-def of_head(head):
-    """Queries, keys and the sentence of each token."""
-    law = laws.minilm(head)
-    return law.q, law.k, law.groups
-
-
 def unit_scale(law):
     """What brings the scores of different tokens of a sentence to variance 1."""
-    return score_variance(law.q, law.k, law.groups) ** -0.5
+    return theory.population.score_variance(law) ** -0.5
 
 
 @claim(std, equals=1, within=relative(0.03),
@@ -42,20 +35,20 @@ def trained_heads_keep_unit_variance(q, k, d_k):
        over=grid(head=TRAINED), decides="A17")
 def variance_of_a_trained_head(head):
     """Var(q·k/√d_k) over tokens of one sentence is 0.53, 1.75 and 139 in three trained heads."""
-    return score_variance(*of_head(head)) / WIDTH
+    return theory.population.score_variance(laws.minilm(head)) / WIDTH
 
 
 def half(head, remainder):
     """The tokens of every second sentence."""
-    q, k, sentence = of_head(head)
-    kept = np.asarray(sentence) % 2 == remainder
-    return q[kept], k[kept], np.asarray(sentence)[kept]
+    law = laws.minilm(head)
+    kept = np.concatenate(law.members[remainder::2])
+    return laws.measured(law.q[kept], law.k[kept], np.asarray(law.groups)[kept])
 
 
 def held_out(head, seen, formula):
     """A formula's prediction from the moments of half of the sentences over what the other half shows."""
-    predicted = predicted_variances(*half(head, seen)[:2])[formula]
-    return predicted / score_variance(*half(head, 1 - seen))
+    predicted = theory.predicted_variances(half(head, seen).moments(WIDTH))[formula]
+    return predicted / theory.population.score_variance(half(head, 1 - seen))
 
 
 @claim(exact, equals=1, within=absolute(0.1),

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.laws.arrays import Labels, checked
+from mcverify import theory
+from mcverify.laws.arrays import Labels
 from mcverify.laws.law import Array
+from mcverify.laws.measured import Measured, measured
 
 Indices = NDArray[np.int64]
 
@@ -21,10 +23,12 @@ class Tokens:
 
     Attributes
     ----------
+    law : what they are of.
     q, k : (n_tokens, d_k), with mean 0; mean_q, mean_k : what was taken off.
     sizes : (units,) tokens of each; grouped : whether units are groups.
     """
 
+    law: Measured
     q: Array
     k: Array
     mean_q: Array
@@ -70,95 +74,30 @@ class Tokens:
 
     @cached_property
     def pairs(self) -> Array:
-        """Sums of s and of s² over each group's pairs of different tokens, over size − 1.
-
-        (groups, 2); s is the score less μ_q·μ_k, which changes no variance and saves digits.
-        Without groups all tokens are one.
-        """
-        one = np.ones((len(self.q), 1))
-        q = np.hstack([self.q, (self.q @ self.mean_k)[:, None], one])
-        k = np.hstack([self.k, one, (self.k @ self.mean_q)[:, None]])
-        return np.array([_pair_sums(a, b) for a, b in
-                         zip(self.sequences(q), self.sequences(k), strict=True)])
-
-
-def _pair_sums(q: Array, k: Array) -> tuple[float, float]:
-    own = np.einsum("td,td->t", q, k)
-    if len(q) <= q.shape[1]:
-        s = q @ k.T
-        first, second = float(s.sum()), float(np.sum(s * s))
-    else:  # Σ (q_i·k_j)² over all pairs is the trace of a product of d_k × d_k matrices
-        first, second = float(q.sum(0) @ k.sum(0)), float(np.sum((q.T @ q) * (k.T @ k)))
-    others = len(q) - 1
-    return (first - float(own.sum())) / others, (second - float(own @ own)) / others
+        """See theory.population.pair_sums."""
+        return theory.population.pair_sums(self.law)
 
 
 def tokens_of(q: Any, k: Any, groups: Any = None) -> Tokens:
     """Checked (see laws.arrays.checked), centred, and ordered by group."""
-    q, k, labels = checked(q, k, groups)
-    if labels is not None:
-        order = np.argsort(labels, kind="stable")
-        q, k = q[order], k[order]
-    mean_q, mean_k = q.mean(axis=0), k.mean(axis=0)
-    return Tokens(_centred(q, mean_q, "q"), _centred(k, mean_k, "k"), mean_q, mean_k,
-                  _sizes(labels, len(q)), labels is not None)
+    law = measured(q, k, groups)
+    order = np.concatenate(law.members)
+    q, k = law.centred
+    for name, x, centred in (("q", law.q, q), ("k", law.k, k)):
+        _require_size(name, float(np.abs(x).max()), float(np.abs(centred).max()))
+    return Tokens(law, q[order], k[order], law.q.mean(axis=0), law.k.mean(axis=0),
+                  _sizes(law.groups, len(q)), law.groups is not None)
 
 
-def _centred(x: Array, mean: Array, name: str) -> Array:
-    constant = (x == x[0]).all(axis=0)
-    if constant.all():
+def _require_size(name: str, largest: float, varying: float) -> None:
+    if varying == 0:
         raise ValueError(f"{name} is the same for all tokens: there is no variance to diagnose; "
                          "check how it was saved")
-    found = np.where(constant, 0.0, x - mean)  # what rounding leaves of a constant is no variance
-    if np.abs(x).max() > LARGEST or np.abs(found).max() < 1 / LARGEST:
-        raise ValueError(f"{name} has entries up to {np.abs(x).max():.3g} that differ from their "
-                         f"mean by up to {np.abs(found).max():.3g}: twelfth powers of these are "
-                         f"formed; scale to between {1 / LARGEST:g} and {LARGEST:g}")
-    return found
+    if largest > LARGEST or varying < 1 / LARGEST:
+        raise ValueError(f"{name} has entries up to {largest:.3g} that differ from their mean by "
+                         f"up to {varying:.3g}: twelfth powers of these are formed; scale to "
+                         f"between {1 / LARGEST:g} and {LARGEST:g}")
 
 
 def _sizes(labels: Labels | None, tokens: int) -> Indices:
     return np.ones(tokens, dtype=np.int64) if labels is None else np.bincount(labels)
-
-
-def variance_of_pairs(tokens: Tokens) -> float:
-    """The variance of q·k of a query of any token and the key of any other token of its group."""
-    first, second = tokens.pairs.sum(axis=0) / len(tokens.q)
-    return float(second - first**2)
-
-
-def score_variance(q: Any, k: Any, groups: Any = None) -> float:
-    """Var(q·k) over pairs of different tokens of one group, exact for these arrays.
-
-    q and k are (n_tokens, d_k), groups (n_tokens,) or None for one group. Every token is a query
-    with the same weight, and its keys are the other tokens of its group, each with the same weight:
-    the pairs that ``laws.measured`` draws.
-
-    >>> score_variance([[1.0], [-1.0], [2.0], [3.0]], [[1.0], [2.0], [1.0], [-2.0]], [0, 0, 1, 1])
-    7.5
-    """
-    return variance_of_pairs(tokens_of(q, k, groups))
-
-
-def predicted_variances(q: Any, k: Any) -> dict[str, float]:
-    """What Var(q·k) of independent tokens is by formulas that each know more of the moments.
-
-    textbook d_k; variances tr Σ_q tr Σ_k/d_k; correlations tr(Σ_q Σ_k); means, the full formula,
-    tr(Σ_q Σ_k) + μ_q'Σ_k μ_q + μ_k'Σ_q μ_k. Moments are those of the arrays, (n_tokens, d_k).
-
-    >>> predicted_variances([[1.0, 0.0], [3.0, 0.0]], [[1.0, 1.0], [-1.0, 1.0]])
-    {'textbook': 2.0, 'variances': 0.5, 'correlations': 1.0, 'means': 5.0}
-    """
-    return formulas(tokens_of(q, k))
-
-
-def formulas(tokens: Tokens) -> dict[str, float]:
-    """See predicted_variances."""
-    cov_q, cov_k, mean_q, mean_k = tokens.cov_q, tokens.cov_k, tokens.mean_q, tokens.mean_k
-    both = float(np.sum(cov_q * cov_k))
-    return {
-        "textbook": float(tokens.d_k),
-        "variances": float(np.trace(cov_q) * np.trace(cov_k)) / tokens.d_k,
-        "correlations": both,
-        "means": both + float(mean_q @ cov_k @ mean_q + mean_k @ cov_q @ mean_k),
-    }

@@ -7,7 +7,6 @@ import numpy as np
 from mcverify import theory
 from mcverify.attention import entropy, softmax
 from mcverify.diagnose.blocks import blocks_needed
-from mcverify.diagnose.population import formulas, variance_of_pairs
 from mcverify.diagnose.source import Row, Source
 from mcverify.laws.law import Array
 from mcverify.statistic import ratio
@@ -24,7 +23,7 @@ def score_rows(source: Source) -> list[Row]:
 
 def _scores(source: Source) -> list[Row]:
     d_k = source.tokens.d_k
-    measured, known = variance_of_pairs(source.tokens) / d_k, formulas(source.tokens)
+    measured, known = theory.population.score_variance(source.tokens.law) / d_k, predicted(source)
     rows = [Row("score variance, measured", "Var(q·k)/d_k", measured, 1.0,
                 source.quotient("measured", "pairs", 1 / d_k) if source.tokens.grouped else None)]
     for name, formula, column, factor in (
@@ -40,14 +39,19 @@ def _scores(source: Source) -> list[Row]:
     return rows
 
 
+def predicted(source: Source) -> dict[str, float]:
+    law = source.tokens.law
+    return theory.predicted_variances(law.moments(law.d_k))
+
+
 def _dependence(source: Source) -> Row:
-    value = variance_of_pairs(source.tokens) / formulas(source.tokens)["means"]
+    value = theory.population.score_variance(source.tokens.law) / predicted(source)["means"]
     found = source.quotient("measured", "full") if source.tokens.grouped else UNKNOWN
     return Row("dependence of tokens", "measured/by means", value, 1.0, found, source.one)
 
 
 def _scale(source: Source) -> Row:
-    variance = variance_of_pairs(source.tokens)
+    variance = theory.population.score_variance(source.tokens.law)
     return Row("scale for unit variance", "1/√Var(q·k)", 1 / math.sqrt(variance),
                1 / math.sqrt(source.tokens.d_k))
 

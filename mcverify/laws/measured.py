@@ -40,7 +40,7 @@ class Measured:
     finite_moments: float = field(default=np.inf, init=False)
 
     def __str__(self) -> str:
-        grouped = "" if self.groups is None else f"-{len(self._members)}groups"
+        grouped = "" if self.groups is None else f"-{len(self.members)}groups"
         return f"measured[{self.name}{grouped}-{self.digest[:8]}]"
 
     @property
@@ -49,11 +49,19 @@ class Measured:
         return int(self.q.shape[1])
 
     @cached_property
-    def _members(self) -> list[NDArray[np.int64]]:
-        """The tokens of each group."""
-        assert self.groups is not None
+    def members(self) -> list[NDArray[np.int64]]:
+        """The tokens of each group; without groups all tokens are one."""
+        if self.groups is None:
+            return [np.arange(len(self.q))]
         order = np.argsort(self.groups, kind="stable")
         return np.split(order, np.cumsum(np.bincount(self.groups))[:-1])
+
+    @cached_property
+    def centred(self) -> tuple[Array, Array]:
+        """q and k less their means; a constant coordinate is 0 and not what rounding leaves."""
+        first, second = (np.where((x == x[0]).all(axis=0), 0.0, x - x.mean(axis=0))
+                         for x in (self.q, self.k))
+        return first, second
 
     def draw(
         self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
@@ -67,8 +75,7 @@ class Measured:
         if self.groups is None:
             drawn = rng.integers(len(self.q), size=(blocks, tokens))
             return self.q[drawn], self.k[drawn]
-        members = self._members
-        least = min(map(len, members))
+        least = min(map(len, self.members))
         if tokens > least:
             raise ValueError(f"the law {self} draws different tokens of one group, and the "
                              f"smallest group has {least}, not {tokens}; fix tokens={least} or "
@@ -77,15 +84,15 @@ class Measured:
         chosen = self.groups[rng.integers(len(self.q), size=blocks)]
         drawn = np.empty((blocks, tokens), dtype=np.int64)
         for block, group in enumerate(chosen):
-            drawn[block] = rng.choice(members[group], tokens, replace=False)
+            drawn[block] = rng.choice(self.members[group], tokens, replace=False)
         return self.q[drawn], self.k[drawn]
 
     def moments(self, d_k: int) -> Moments:
         """Those of the arrays as a whole population: sums over n_tokens, not n_tokens − 1."""
         self._require_width(d_k)
-        mean_q, mean_k = self.q.mean(axis=0), self.k.mean(axis=0)
-        q, k, tokens = self.q - mean_q, self.k - mean_k, len(self.q)
-        return Moments(mean_q, mean_k, q.T @ q / tokens, k.T @ k / tokens, q.T @ k / tokens)
+        (q, k), tokens = self.centred, len(self.q)
+        return Moments(self.q.mean(axis=0), self.k.mean(axis=0),
+                       q.T @ q / tokens, k.T @ k / tokens, q.T @ k / tokens)
 
     def _require_width(self, d_k: int) -> None:
         if d_k != self.d_k:

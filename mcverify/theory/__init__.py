@@ -1,6 +1,14 @@
 """What mathematics predicts. Nothing here draws, and nothing that draws imports it."""
 
-from mcverify.theory import additive, enumeration, precision, projections, rotary, softmax
+from mcverify.theory import (
+    additive,
+    enumeration,
+    population,
+    precision,
+    projections,
+    rotary,
+    softmax,
+)
 from mcverify.theory.moments import (
     alignment,
     coin_sum_mean_size,
@@ -13,6 +21,7 @@ from mcverify.theory.moments import (
     matched_variance,
     memory_block_variance,
     normal_matched_variance,
+    predicted_variances,
     random_sign_variance,
     scaled_vector_kurtosis,
     topic_block_variance,
@@ -34,7 +43,9 @@ __all__ = [
     "matched_variance",
     "memory_block_variance",
     "normal_matched_variance",
+    "population",
     "precision",
+    "predicted_variances",
     "projections",
     "random_sign_variance",
     "rotary",

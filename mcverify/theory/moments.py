@@ -34,9 +34,27 @@ def dot_variance(law: "Law", d_k: int) -> float:
     >>> dot_variance(laws.normal, 64), dot_variance(laws.shifted(laws.normal, 1.0), 64)
     (64.0, 192.0)
     """
-    m = law.moments(d_k)
-    return float(np.sum(m.cov_q * m.cov_k.T) + m.mean_q @ m.cov_k @ m.mean_q
-                 + m.mean_k @ m.cov_q @ m.mean_k)
+    return predicted_variances(law.moments(d_k))["means"]
+
+
+def predicted_variances(m: "Moments") -> dict[str, float]:
+    """What Var(q·k) of independent tokens is by formulas that each know more of the moments.
+
+    textbook d_k; variances tr Σ_q tr Σ_k/d_k; correlations tr(Σ_q Σ_k); means, the full formula of
+    dot_variance, tr(Σ_q Σ_k) + μ_q'Σ_k μ_q + μ_k'Σ_q μ_k.
+
+    >>> from mcverify import laws
+    >>> predicted_variances(laws.measured([[1.0, 0], [3, 0]], [[1.0, 1], [-1, 1]]).moments(2))
+    {'textbook': 2.0, 'variances': 0.5, 'correlations': 1.0, 'means': 5.0}
+    """
+    d_k, correlations = len(m.mean_q), np.sum(m.cov_q * m.cov_k.T)
+    return {
+        "textbook": float(d_k),
+        "variances": float(np.trace(m.cov_q) * np.trace(m.cov_k) / d_k),
+        "correlations": float(correlations),
+        "means": float(correlations + m.mean_q @ m.cov_k @ m.mean_q
+                       + m.mean_k @ m.cov_q @ m.mean_k),
+    }
 
 
 def matched_mean(law: "Law", d_k: int) -> float:

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from mcverify import laws
-from mcverify.diagnose import diagnose, predicted_variances, score_variance, table
+from mcverify import laws, theory
+from mcverify.diagnose import diagnose, table
 from mcverify.diagnose.blocks import block_sums, blocks_needed, number_of_blocks
 from mcverify.diagnose.population import tokens_of
 from mcverify.diagnose.report import VERDICTS
@@ -39,6 +39,14 @@ def populations(draw):
     d_k = draw(st.integers(1, 5))
     q, k = rng.standard_normal((2, sum(sizes), d_k)) @ rng.standard_normal((d_k, d_k))
     return (q + 3 * rng.standard_normal(d_k), k - 2, np.repeat(np.arange(len(sizes)), sizes))
+
+
+def score_variance(*arrays):
+    return theory.population.score_variance(laws.measured(*arrays))
+
+
+def predicted_variances(q, k):
+    return theory.predicted_variances(laws.measured(q, k).moments(q.shape[1]))
 
 
 # --- exact values -----------------------------------------------------------------------------
