@@ -1,279 +1,274 @@
-"""From the command line to runs, tables and exit statuses."""
+"""The commands of `mcverify`; each imports what it needs, so that help comes at once."""
 
-import argparse
-import math
-import re
-import secrets
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from mcverify import __version__
-from mcverify.cli import new as scaffold
-from mcverify.cli import terminal as report
-from mcverify.cli.select import select
-from mcverify.cli.suite import AS_DECLARED, BAD_USAGE, CONTRADICTED, INTERRUPTED, Suite
+from mcverify.cli import options as to
+from mcverify.cli import terminal
+from mcverify.cli.exits import MEANING, Exit, refused, writing_to
 from mcverify.declare.prediction import ClaimError, UsageError
-from mcverify.diagnose import diagnose, read_arrays, table
-from mcverify.results.folder import Results
-from mcverify.results.ledger import ledger
-from mcverify.results.replay import replay
 from mcverify.verdict import CASE_ERROR_RATE
+
+app = typer.Typer(
+    help="Judge claims about dot-product attention by drawing queries and keys.", epilog=MEANING,
+    rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    terminal.escape_what_cannot_be_encoded()
+    _end_at_sigterm_as_at_ctrl_c()
     try:
-        return int(options.command(options))
+        _check_docstrings()
+        command = typer.main.get_command(app)
+        return int(command.main(arguments, "mcverify", standalone_mode=False) or Exit.AS_DECLARED)
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "mcverify"
+        return _refuse(f"{error.format_message()} (`{path} --help` tells all)")
     except (UsageError, ClaimError) as error:
-        print(f"mcverify: {error}", file=sys.stderr)
-        return BAD_USAGE
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:  # e.g. `mcverify list | head`
-        sys.stderr.close()
-        return AS_DECLARED
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="mcverify",
-        description="Judge claims about dot-product attention by drawing queries and keys.",
-        epilog="Exit status: 0 every verdict as declared, 1 a verdict contradicts its declaration, "
-               "2 bad usage or a broken claim file, 3 none contradicts but some are inconclusive "
-               "or errors, 130 interrupted (what was finished is kept).",
-    )
-    parser.add_argument("--version", action="version", version=f"mcverify {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    what = "a claim's name, a statement's id such as A7, a Python file or package with claims"
-
-    runs = commands.add_parser("run", help="judge claims and write results")
-    runs.add_argument("selection", nargs="*", metavar="NAME", help=f"{what}; default: all claims")
-    runs.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
-                      help="the folder for the CSV files (default: results)")
-    runs.add_argument("--seed", type=_seed, default=0, metavar="N",
-                      help="all draws descend from it (default: 0); `fresh` takes a new one, which "
-                           "is printed and kept in run.json")
-    runs.add_argument("--error-rate", type=_rate, default=CASE_ERROR_RATE, metavar="R",
-                      help="of a case: how often at most its verdict may be false (default: "
-                           f"{CASE_ERROR_RATE:g})")
-    runs.add_argument("--jobs", type=_whole(1), default=None, metavar="N",
-                      help="processes (default: one a core); results do not depend on it")
-    runs.add_argument("--resume", action="store_true",
-                      help="go on from the cases that an interrupted run has finished")
-    runs.set_defaults(command=_run)
-
-    lists = commands.add_parser("list", help="list claims and their sentences")
-    lists.add_argument("selection", nargs="*", metavar="NAME", help=f"{what}; default: all claims")
-    lists.set_defaults(command=_list)
-
-    shows = commands.add_parser("show", help="show all there is to know about a claim")
-    shows.add_argument("selection", nargs="+", metavar="NAME", help=what)
-    shows.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
-                       help="the folder with the last results (default: results)")
-    shows.set_defaults(command=_show)
-
-    ledgers = commands.add_parser("ledger", help="show what the notes say, and how it is judged")
-    ledgers.add_argument("selection", nargs="*", metavar="ID",
-                         help="a statement's id such as A7; default: all")
-    ledgers.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
-                         help="the folder with the last results (default: results)")
-    ledgers.set_defaults(command=_ledger)
-
-    replays = commands.add_parser("replay", help="reproduce the digits of a row of results")
-    replays.add_argument("place", metavar="CSV[:ROW]",
-                         help="a table of results/claims, and a row of it, from 1 on")
-    replays.add_argument("selection", nargs="*", metavar="FILE",
-                         help="the Python file of the claim, if it is not one of mcverify's")
-    replays.add_argument("--jobs", type=_whole(1), default=None, metavar="N",
-                         help="processes (default: one a core)")
-    replays.set_defaults(command=_replay)
-
-    diagnoses = commands.add_parser(
-        "diagnose", help="hold your own queries and keys against every assumption")
-    diagnoses.add_argument("arrays", nargs="+", metavar="FILE",
-                           help="q.npy and k.npy (and groups.npy), or one .npz")
-    diagnoses.add_argument("--names", nargs="+", metavar="NAME",
-                           help="of the arrays in the .npz: queries, keys and, if any, groups")
-    diagnoses.add_argument("--error-rate", type=_rate, default=1e-3, metavar="R",
-                           help="of the whole table: how often at most any verdict may be false "
-                                "(default: 0.001)")
-    diagnoses.set_defaults(command=_diagnose)
-
-    checks = commands.add_parser(
-        "check-claim", help="tell what is wrong with a claim or a law before anything long runs")
-    checks.add_argument("files", nargs="+", metavar="FILE", help="a Python file, or a folder")
-    checks.set_defaults(command=_check_claim)
-
-    news = commands.add_parser("new", help="write a file with a claim that runs as it is")
-    news.add_argument("name", metavar="NAME", help="of the claim and its file, e.g. my_claim")
-    news.add_argument("--law", action="store_true", help="a law, with a claim on it")
-    news.add_argument("--folder", type=Path, default=Path(), metavar="DIR",
-                      help="where to write it (default: here)")
-    news.set_defaults(command=_new)
-
-    selfchecks = commands.add_parser(
-        "selfcheck", help="judge the statistics by truths that are known")
-    selfchecks.add_argument("--short", action="store_true",
-                            help="seconds instead of minutes, into selfcheck_short.csv")
-    selfchecks.add_argument("--seed", type=_seed, default=0, metavar="N",
-                            help="all draws descend from it (default: 0)")
-    selfchecks.add_argument("--jobs", type=_whole(1), default=None, metavar="N",
-                            help="processes (default: one a core)")
-    selfchecks.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
-                            help="the folder for selfcheck.csv (default: results)")
-    selfchecks.set_defaults(command=_selfcheck)
-
-    plots = commands.add_parser("plot", help="draw the last results (needs mcverify[plot])")
-    plots.add_argument("selection", nargs="*", metavar="NAME",
-                       help=f"{what}; default: all verdicts on a page, and how softmax saturates")
-    plots.add_argument("--out", type=Path, default=Path("results"), metavar="DIR",
-                       help="the folder with the last results (default: results)")
-    plots.add_argument("--to", type=Path, default=Path("pictures"), metavar="DIR",
-                       help="the folder for the PNG files (default: pictures)")
-    plots.set_defaults(command=_plot)
-    return parser
-
-
-def _whole(least: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"\d+", text) or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least {least}")
-        return int(text)
-
-    return parse
-
-
-def _seed(text: str) -> int:
-    return secrets.randbits(32) if text == "fresh" else _whole(0)(text)
-
-
-def _rate(text: str) -> float:
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = math.nan
-    if not 0 < rate < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number between 0 and 1, e.g. 1e-10")
-    return rate
-
-
-def _run(options: argparse.Namespace) -> int:
-    claims, faults = select(options.selection)
-    suite = Suite(claims, Results(options.out), options.seed, options.error_rate, options.jobs,
-                  part=bool(options.selection))
-    _tell(faults)
-    try:
-        code = suite.run(options.resume)
+        return _refuse(str(error))
     except OSError as error:
-        raise UsageError(f"--out {options.out}: cannot be written to ({error.strerror}); choose "
-                         "another folder") from None
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return BAD_USAGE if faults and code != INTERRUPTED else code
+        if error.filename is None:
+            return _own_fault()
+        return _refuse(f"{error.filename}: {error.strerror}; choose another")
+    except Exception:
+        return _own_fault()
 
 
-def _list(options: argparse.Namespace) -> int:
-    claims, faults = select(options.selection, everywhere=True)
-    report.claims_table(claims)
-    return _tell(faults)
+def _check_docstrings() -> None:
+    if sys.flags.optimize > 1:
+        raise UsageError("Python runs without docstrings (-OO, PYTHONOPTIMIZE=2), which hold the "
+                         "sentences of claims; run it without that option")
 
 
-def _show(options: argparse.Namespace) -> int:
-    claims, faults = select(options.selection)
-    for claim in claims:
-        print(report.about(claim, Results(options.out)))
-    return _tell(faults)
+def _end_at_sigterm_as_at_ctrl_c() -> None:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def _ledger(options: argparse.Namespace) -> int:
-    claims, _ = select(())
-    statements = ledger(claims)
-    unknown = [word for word in options.selection if word not in set(statements["id"])]
-    if unknown:
-        raise UsageError(f"{unknown[0]}: no statement has this id; they are A1 to A23, B1 to B37 "
-                         "and C1 to C7")
-    chosen = (statements[statements["id"].isin(options.selection)] if options.selection
-              else statements)
-    report.ledger_table(chosen, Results(options.out))
-    return AS_DECLARED
-
-
-def _replay(options: argparse.Namespace) -> int:
-    claims, faults = select(options.selection)
-    try:
-        found = list(replay(options.place, claims, options.jobs))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    for each in found:
-        print(each)
-    _tell(faults)
-    return CONTRADICTED if any(each.differences for each in found) else AS_DECLARED
-
-
-def _diagnose(options: argparse.Namespace) -> int:
-    try:
-        q, k, groups = read_arrays(options.arrays, options.names)
-        frame = diagnose(q, k, groups, options.error_rate)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    print(table(frame))
-    return AS_DECLARED
-
-
-def _check_claim(options: argparse.Namespace) -> int:
-    from mcverify import conformance  # here, since only this command needs it
-
-    remarks = conformance.inspect(*options.files)
-    print(conformance.report(remarks))
-    return AS_DECLARED if conformance.ok(remarks) else BAD_USAGE
-
-
-def _new(options: argparse.Namespace) -> int:
-    try:
-        file = scaffold.new(options.name, options.folder, options.law)
-    except (ValueError, OSError) as error:
-        raise UsageError(str(error)) from None
-    print(scaffold.advice(file, options.law))
-    return AS_DECLARED
-
-
-def _selfcheck(options: argparse.Namespace) -> int:
-    from mcverify import selfcheck  # here, since only this command needs it
-
-    results = Results(options.out)
-    try:
-        with results.held():
-            frame = selfcheck.selfcheck(options.short, options.seed, options.jobs)
-            file = results.folder / f"selfcheck{'_short' if options.short else ''}.csv"
-            results.write_table(file, frame)
-    except OSError as error:
-        raise UsageError(f"--out {options.out}: cannot be written to ({error.strerror}); choose "
-                         "another folder") from None
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    print(f"{selfcheck.report(frame)}\nseed {options.seed}; the table is in {file}")
-    return AS_DECLARED if selfcheck.passed(frame) else CONTRADICTED
-
-
-def _plot(options: argparse.Namespace) -> int:
-    from mcverify import plot  # here, since it belongs to an extra that no other command needs
-
-    results = Results(options.out)
-    # A table says all that its picture shows: a claim of one's own needs no file by now.
-    names = [word for word in options.selection if results.read(word)]
-    words = [word for word in options.selection if word not in names]
-    claims, faults = select(words) if words else ([], ())
-    names += [claim.name for claim in claims if claim.name not in names]
-    files = (plot.draw_claims(names, results, options.to) if options.selection
-             else plot.draw_all(results, options.to))
-    for file in files:
-        print(f"wrote {file}")
-    return _tell(faults)
-
-
-def _tell(faults: Sequence[str]) -> int:
+def _told(faults: Sequence[str]) -> Exit:
+    """Say what is broken in the files that were named."""
     for fault in faults:
-        print(f"mcverify: {fault}", file=sys.stderr)
-    return BAD_USAGE if faults else AS_DECLARED
+        _refuse(fault)
+    return Exit.BAD_USAGE if faults else Exit.AS_DECLARED
+
+
+def _refuse(message: str) -> Exit:
+    terminal.show(f"mcverify: {' '.join(message.split())}", stderr=True)
+    return Exit.BAD_USAGE
+
+
+def _own_fault() -> Exit:
+    terminal.show("mcverify: this is a fault of mcverify itself, not of a claim; what was finished "
+                  f"is kept. Please report it with these lines:\n{traceback.format_exc()}",
+                  stderr=True)
+    return Exit.FAULT
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        terminal.show(f"mcverify {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before_the_command(version: Annotated[bool, typer.Option(
+    "--version", is_eager=True, callback=_print_version, help="show the version and exit",
+)] = False) -> None: ...
+
+
+@app.command()
+def run(
+    names: to.Names = None,
+    out: to.Out = to.RESULTS,
+    seed: to.Seed = 0,
+    error_rate: Annotated[float, to.rate_of("the verdict on a case")] = CASE_ERROR_RATE,
+    jobs: to.Jobs = None,
+    resume: Annotated[bool, typer.Option("--resume", help=(
+        "go on from the cases that an interrupted run has finished"))] = False,
+    verdict: to.Outcome = None,
+    failed: to.Failed = False,
+) -> Exit:
+    """Judge claims and write results."""
+    from mcverify.cli.selection import as_last_judged, select
+    from mcverify.cli.suite import Suite
+    from mcverify.results.folder import Results
+
+    claims, faults = select(names or [])
+    if verdict or failed:
+        claims = as_last_judged(claims, Results(out), verdict, failed)
+        if not claims:
+            terminal.show(f"nothing to run: no claim was {verdict or 'judged other than declared'}")
+            return _told(faults)
+    _told(faults)
+    part = bool(names or verdict or failed)
+    status = Suite(claims, Results(out), seed, error_rate, jobs, part).run(resume)
+    return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
+
+
+@app.command("list")
+def list_(
+    names: to.Names = None, out: to.Results = to.RESULTS, verdict: to.Outcome = None,
+    failed: to.Failed = False,
+) -> Exit:
+    """List claims and their sentences."""
+    from mcverify.cli.report import claims_table
+    from mcverify.cli.selection import as_last_judged, select
+    from mcverify.results.folder import Results
+
+    claims, faults = select(names or [], everywhere=True)
+    if verdict or failed:
+        claims = as_last_judged(claims, Results(out), verdict, failed)
+    claims_table(claims)
+    return _told(faults)
+
+
+@app.command()
+def show(names: to.SomeNames, out: to.Results = to.RESULTS) -> Exit:
+    """Show all there is to know about claims."""
+    from mcverify.cli.report import about
+    from mcverify.cli.selection import select
+    from mcverify.results.folder import Results
+
+    claims, faults = select(names)
+    for claim in claims:
+        terminal.show(about(claim, Results(out)))
+    return _told(faults)
+
+
+@app.command()
+def ledger(statements: to.Statements = None, out: to.Results = to.RESULTS) -> Exit:
+    """Show what the notes say, and how it is judged."""
+    from mcverify.cli.report import ledger_table
+    from mcverify.cli.selection import select
+    from mcverify.results.folder import Results
+    from mcverify.results.ledger import ledger
+
+    claims, faults = select([])
+    table = ledger(claims)
+    if unknown := set(statements or []) - set(table["id"]):
+        raise UsageError(f"{min(unknown)}: no statement has this id; they are A1 to A23, B1 to B37 "
+                         "and C1 to C7")
+    ledger_table(table[table["id"].isin(statements)] if statements else table, Results(out))
+    return _told(faults)
+
+
+@app.command()
+def replay(
+    place: Annotated[str, typer.Argument(metavar="CSV[:ROW]", help=(
+        "a table of results/claims, and a row of it, from 1 on"))],
+    files: Annotated[list[str] | None, typer.Argument(metavar="FILE", show_default=False, help=(
+        "the Python file of the claim, if it is not one of mcverify's"))] = None,
+    jobs: to.Jobs = None,
+) -> Exit:
+    """Reproduce the digits of rows of results."""
+    from mcverify.cli.selection import select
+    from mcverify.results.replay import replay
+
+    claims, faults = select(files or [])
+    with refused():
+        rows = list(replay(place, claims, jobs))
+    for row in rows:
+        terminal.show(row)
+    _told(faults)
+    return Exit.CONTRADICTED if any(row.differences for row in rows) else Exit.AS_DECLARED
+
+
+@app.command()
+def diagnose(
+    arrays: Annotated[list[str], typer.Argument(metavar="FILE", help=(
+        "q.npy and k.npy (and groups.npy), or one .npz"))],
+    names: Annotated[tuple[str, str] | None, typer.Option(metavar="Q K", show_default=False, help=(
+        "the names of queries and keys in the .npz"))] = None,
+    groups: Annotated[str | None, typer.Option(metavar="NAME", show_default=False, help=(
+        "the name of the groups in the .npz, if any"))] = None,
+    error_rate: Annotated[float, to.rate_of("any verdict of the table")] = 1e-3,
+) -> Exit:
+    """Hold your own queries and keys against every assumption."""
+    from mcverify.diagnose import diagnose, read_arrays, table
+
+    if groups and not names:
+        raise UsageError(f"--groups {groups}: needs --names, those of the queries and keys")
+    with refused():
+        found = read_arrays(arrays, [*names, *filter(None, [groups])] if names else None)
+        terminal.show(table(diagnose(*found, error_rate)))
+    return Exit.AS_DECLARED
+
+
+@app.command()
+def check_claim(files: to.Files) -> Exit:
+    """Tell what is wrong with a claim or a law, in seconds."""
+    from mcverify.conformance import inspect, ok, report
+
+    remarks = inspect(*files)
+    terminal.show(report(remarks))
+    return Exit.AS_DECLARED if ok(remarks) else Exit.BAD_USAGE
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=(
+        "of the claim and its file, e.g. my_claim"))],
+    law: Annotated[bool, typer.Option("--law", help="a law, with a claim on it")] = False,
+    folder: Annotated[Path, typer.Option(metavar="DIR", help="where to write it")] = Path(),
+) -> Exit:
+    """Write a file with a claim that runs as it is."""
+    from mcverify.cli.new import advice, new
+
+    terminal.show(advice(new(name, folder, law), law))
+    return Exit.AS_DECLARED
+
+
+@app.command()
+def selfcheck(
+    short: Annotated[bool, typer.Option("--short", help=(
+        "seconds instead of minutes, into selfcheck_short.csv"))] = False,
+    seed: to.Seed = 0,
+    jobs: to.Jobs = None,
+    out: to.Out = to.RESULTS,
+) -> Exit:
+    """Judge the statistics by truths that are known."""
+    from mcverify.results.folder import Results
+    from mcverify.selfcheck import passed, report, selfcheck
+
+    results = Results(out)
+    file = results.folder / f"selfcheck{'_short' if short else ''}.csv"
+    with writing_to(out), refused(), results.held():
+        frame = selfcheck(short, seed, jobs)
+        results.write_table(file, frame)
+    terminal.show(f"{report(frame)}\nseed {seed}; the table is in {file}")
+    return Exit.AS_DECLARED if passed(frame) else Exit.CONTRADICTED
+
+
+@app.command()
+def plot(
+    names: Annotated[list[str] | None, to.names_of(
+        f"{to.WHAT}; default: all verdicts on a page, and how softmax saturates")] = None,
+    out: to.Results = to.RESULTS,
+    pictures: Annotated[Path, typer.Option("--to", metavar="DIR", help=(
+        "the folder for the PNG files"))] = Path("pictures"),
+) -> Exit:
+    """Draw the last results (needs mcverify[plot])."""
+    from mcverify.cli.selection import select
+    from mcverify.plot import draw_all, draw_claims
+    from mcverify.results.folder import Results
+
+    results = Results(out)
+    # A table says all that its picture shows: a claim of one's own needs no file by now.
+    kept = [word for word in names or [] if results.read(word)]
+    words = [word for word in names or [] if word not in kept]
+    claims, faults = select(words) if words else ([], ())
+    kept += [claim.name for claim in claims if claim.name not in kept]
+    for file in draw_claims(kept, results, pictures) if names else draw_all(results, pictures):
+        terminal.show(f"wrote {file}")
+    return _told(faults)

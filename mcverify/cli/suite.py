@@ -1,15 +1,16 @@
-"""From chosen claims to a results folder: judged, kept as they finish, written and reported."""
+"""Judge the chosen claims into a results folder, keep them as they finish, and report."""
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mcverify.cli import terminal as report
+from mcverify.cli import report
+from mcverify.cli.exits import Exit, refused, writing_to
+from mcverify.cli.terminal import console, show
 from mcverify.declare.claim import Claim
 from mcverify.declare.rules import ATLAS
 from mcverify.judge.atlas import atlas
@@ -20,7 +21,7 @@ from mcverify.results.journal import Journal
 from mcverify.results.ledger import ledger
 from mcverify.verdict import Verdict, check_budget
 
-AS_DECLARED, CONTRADICTED, BAD_USAGE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+MAX_NAME = 200  # bytes of a claim's name: a file system takes 255, of which its file needs some
 
 
 @dataclass
@@ -37,20 +38,25 @@ class Suite:
     jobs: int | None
     part: bool
     judged: dict[Claim, list[Finding]] = field(default_factory=dict, init=False)
+    finished: int = field(default=0, init=False)  # cases, of claims that are not judged yet as well
 
     def __post_init__(self) -> None:
         self.cases = [case for claim in self.claims
                       for case in (*claim.cases(), *claim.control_cases())]
 
-    def run(self, resume: bool = False) -> int:
+    def run(self, resume: bool = False) -> Exit:
         """Judge and write everything; returns the exit status.
 
-        Raises ValueError, before anything is drawn, if the budget does not pay for the cases or the
-        folder was made otherwise or is in use; OSError if it cannot be written to.
+        Raises UsageError, before anything is drawn, if the budget does not pay for the cases, a
+        claim's name is too long for a file, or the folder was made otherwise, is in use or cannot
+        be written to.
         """
-        check_budget(len(self.cases), self.error_rate)
-        with self.results.held():
-            self._agree()
+        with writing_to(self.results.folder), ExitStack() as stack:
+            with refused():
+                check_budget(len(self.cases), self.error_rate)
+                self._check_names()
+                stack.enter_context(self.results.held())
+                self._agree()
             started = time.monotonic()
             journal = Journal(self.results.folder)
             interrupted = self._judge(journal, resume)
@@ -61,10 +67,17 @@ class Suite:
                 self.results.write_run(self.seed, self.error_rate, seconds, len(self.cases))
         report.run_table(self.judged, self.seed, self.error_rate, seconds, self.results.folder)
         if interrupted:
-            print(f"interrupted: {len(self.judged)} of {len(self.claims)} claims are finished and "
-                  "kept; the same command with --resume goes on", file=sys.stderr)
-            return INTERRUPTED
+            show(f"interrupted: {len(self.judged)} of {len(self.claims)} claims are finished, and "
+                 f"{self.finished} of {len(self.cases)} cases are kept; the same command with "
+                 "--resume goes on", stderr=True)
+            return Exit.INTERRUPTED
         return status(self.judged)
+
+    def _check_names(self) -> None:
+        for claim in self.claims:
+            if len(claim.name.encode()) > MAX_NAME:
+                raise ValueError(f"{claim.name[:20]}…: the name has {len(claim.name)} letters, and "
+                                 f"a file is named after it; use at most {MAX_NAME}")
 
     def _agree(self) -> None:
         """A folder keeps to one seed and one error rate, from the first draw on."""
@@ -83,8 +96,7 @@ class Suite:
         """Judge, and write each claim's table as it finishes; returns whether interrupted."""
         kept = journal.finished(self.cases, self.seed, self.error_rate) if resume else []
         if resume:
-            print(f"resumed: {len(kept)} of {len(self.cases)} cases were finished",
-                  file=sys.stderr)
+            show(f"resumed: {len(kept)} of {len(self.cases)} cases were finished", stderr=True)
         else:
             journal.forget()
         done = {finding.case for finding in kept}
@@ -100,18 +112,18 @@ class Suite:
                     self.judged[claim] = found[claim]
         except KeyboardInterrupt:
             pass
+        self.finished = sum(map(len, found.values()))
         self.judged = {claim: found[claim] for claim in self.claims if claim in self.judged}
         return len(self.judged) < len(self.claims)
 
     def _shown(self, kept: list[Finding], fresh: Iterable[Finding]) -> Iterator[Finding]:
         """Pass the findings on, with a bar on a terminal."""
-        console = Console(stderr=True)
-        if not console.is_terminal:
+        if not console(stderr=True).is_terminal:
             yield from chain(kept, fresh)
             return
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                   TimeElapsedColumn())
-        with Progress(*columns, console=console, transient=True) as progress:
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(),
+                   MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console(stderr=True), transient=True) as progress:
             bar = progress.add_task("cases", total=len(self.cases))
             for finding in chain(kept, fresh):
                 progress.advance(bar)
@@ -121,18 +133,18 @@ class Suite:
         """The tables beside those of the claims; all of them only after a complete run."""
         if complete:
             for file in self.results.prune(claim.name for claim in self.claims):
-                print(f"removed {file}, whose claim is gone", file=sys.stderr)
+                show(f"removed {file}, whose claim is gone", stderr=True)
         self.results.write_verdicts(self.judged, keep=not complete)
         if complete:
-            with Console(stderr=True).status("saturation atlas"):
+            with console(stderr=True).status("saturation atlas"):
                 table = atlas(self.seed, self.jobs)
             self.results.write_table(self.results.claims / f"{ATLAS}.csv", table)
             self.results.write_table(self.results.folder / "ledger.csv", ledger(self.claims))
 
 
-def status(judged: Mapping[Claim, list[Finding]]) -> int:
+def status(judged: Mapping[Claim, list[Finding]]) -> Exit:
     """The exit status that a run's findings deserve: a claim that nothing refutes is undecided."""
     wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
     if any(f.verdict is not Verdict.INCONCLUSIVE and not f.broken for f in wrong):
-        return CONTRADICTED
-    return UNDECIDED if wrong or without_controls(judged) else AS_DECLARED
+        return Exit.CONTRADICTED
+    return Exit.UNDECIDED if wrong or without_controls(judged) else Exit.AS_DECLARED

@@ -1,0 +1,119 @@
+"""How the words after a command are read, and what a shell completes."""
+
+import csv
+import math
+import os
+import re
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, BadParameter, Option
+
+from mcverify.cli.terminal import show
+
+RESULTS = Path("results")
+OUTCOMES = ("CONFIRMED", "REFUTED", "INCONCLUSIVE", "ERROR")
+CLAIMS = Path(__file__).parents[1] / "claims"
+WHAT = "claims' names or patterns of them, statements' ids such as A7, Python files or packages"
+
+
+def statement_ids(incomplete: str = "") -> list[str]:
+    """The ids of the statements of the notes that begin so.
+
+    >>> statement_ids("C")[:2]
+    ['C1', 'C2']
+    """
+    with (CLAIMS / "statements.csv").open(encoding="utf-8", newline="") as stream:
+        return [row["id"] for row in csv.DictReader(stream) if row["id"].startswith(incomplete)]
+
+
+def claims_and_statements(incomplete: str = "") -> list[str]:
+    """The names of mcverify's own claims and the ids of statements that begin so.
+
+    Names are read from the text of the files, since to import them would take a second.
+
+    >>> claims_and_statements("dot_vari")
+    ['dot_variance']
+    """
+    names = [name for file in sorted(CLAIMS.glob("*.py")) for name in re.findall(
+        r"^@claim\(.*?^def (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)]
+    return [name for name in names if name.startswith(incomplete)] + statement_ids(incomplete)
+
+
+def _whole(least: int) -> Callable[[Any], int]:
+    def parse(text: Any) -> int:
+        if not re.fullmatch(r"\d+", str(text)) or int(text) < least:
+            raise BadParameter(f"{text!r} must be a whole number of at least {least}")
+        return int(text)
+
+    return parse
+
+
+def _seed(text: Any) -> int:
+    return secrets.randbits(32) if text == "fresh" else _whole(0)(text)
+
+
+def _rate(text: Any) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = math.nan
+    if not 0 < rate < 1:
+        raise BadParameter(f"{text!r} must be a number between 0 and 1, e.g. 1e-10")
+    return rate
+
+
+def _folder(text: Any) -> Path:
+    if not str(text):
+        raise BadParameter("'' is no folder; write . for the one you are in")
+    return Path(text)
+
+
+def _with_a_warning(jobs: int | None) -> int | None:
+    """Say of more processes than cores that they gain nothing."""
+    cores = os.cpu_count() or 1
+    if jobs and jobs > cores:
+        show(f"mcverify: --jobs {jobs}: there are {cores} cores, which so many processes only "
+             "share; leave it out to have one a core", stderr=True)
+    return jobs
+
+
+def _outcome(text: str) -> str:
+    if text.upper() not in OUTCOMES:
+        raise BadParameter(f"{text!r} must be one of {', '.join(OUTCOMES)}")
+    return text.upper()
+
+
+def names_of(
+    what: str, complete: Callable[[str], list[str]] = claims_and_statements
+) -> Any:
+    """The words after a command, which a shell completes."""
+    return Argument(metavar="NAME", autocompletion=complete, show_default=False, help=what)
+
+
+def _folder_of(what: str) -> Any:
+    return Option("--out", metavar="DIR", parser=_folder, help=what)
+
+
+Names = Annotated[list[str] | None, names_of(f"{WHAT}; default: all claims")]
+SomeNames = Annotated[list[str], names_of(WHAT)]
+Statements = Annotated[list[str] | None, names_of("statements' ids; default: all", statement_ids)]
+Files = Annotated[list[str], Argument(metavar="FILE", help="Python files, or folders of them")]
+Out = Annotated[Path, _folder_of("the folder for the tables")]
+Results = Annotated[Path, _folder_of("the folder with the last results")]
+Outcome = Annotated[str | None, Option("--verdict", metavar="V", parser=_outcome, help=(
+    f"only claims whose last verdict is {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}"))]
+Failed = Annotated[bool, Option("--failed", help=(
+    "only claims that were not as declared in the last results"))]
+Seed = Annotated[int, Option(metavar="N", parser=_seed, help=(
+    "all draws descend from it; `fresh` takes a new one, which is printed and kept"))]
+Jobs = Annotated[int | None, Option(
+    metavar="N", parser=_whole(1), callback=_with_a_warning, show_default=False,
+    help="processes, on whose number no result depends; default: one a core")]
+
+
+def rate_of(what: str) -> Any:
+    """The option --error-rate of a case or of a table."""
+    return Option(metavar="R", parser=_rate, help=f"how often at most {what} may be false")

@@ -1,0 +1,128 @@
+"""The tables and texts in which findings and claims are shown."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+from rich.table import Table
+
+from mcverify.cli.terminal import console, printable, show
+from mcverify.declare.claim import Claim
+from mcverify.declare.discover import origin, source
+from mcverify.judge.finding import (
+    ERROR,
+    Finding,
+    contradictions,
+    run_command,
+    without_controls,
+)
+from mcverify.results.folder import Results
+from mcverify.verdict import COLOURS, budget, overall
+
+
+def _table(header: Sequence[str], rows: Iterable[tuple[Sequence[str], str | None]]) -> Table:
+    """A table of rows with their styles."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in header:
+        table.add_column(column, justify="right" if column == "cases" else "left")
+    for cells, style in rows:
+        table.add_row(*map(printable, cells), style=style)
+    return table
+
+
+def run_table(
+    judged: Mapping[Claim, list[Finding]], seed: int, error_rate: float, seconds: float, out: Path
+) -> None:
+    """Print a row a claim, the report of each case that is not as declared, and the sums."""
+    console().print(_table(["verdict", "cases", "claim", "sentence"],
+                           (_claim_row(*each) for each in judged.items())))
+    found = [finding for findings in judged.values() for finding in findings]
+    wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
+    for line in ([f"\n{finding}" for finding in wrong]
+                 + ["", *_sums(found, wrong), budget(len(found), error_rate),
+                    f"seed {seed}, {seconds:.0f} s; tables in {out}"]):
+        show(line)
+
+
+def _claim_row(claim: Claim, findings: list[Finding]) -> tuple[list[str], str | None]:
+    cases = [finding for finding in findings if not finding.case.control]
+    right = sum(finding.as_declared for finding in cases)
+    verdict = ERROR if any(f.broken for f in cases) else str(
+        overall([finding.verdict for finding in cases]))
+    count = str(right) if right == len(cases) else f"{right}/{len(cases)}"
+    style = _style(verdict) if right == len(cases) else "bold red"
+    return [verdict, count, claim.name, claim.sentence], style
+
+
+def _style(verdict: str) -> str | None:
+    return None if verdict == "CONFIRMED" else COLOURS[verdict]
+
+
+def _sums(found: list[Finding], wrong: list[Finding]) -> list[str]:
+    controls = [finding for finding in found if finding.case.control]
+    claims = {finding.case.claim for finding in found}
+    passed = [str(finding.case) for finding in controls if not finding.as_declared]
+    lines = [f"claims {len(claims)}, cases {len(found) - len(controls)}, not as declared "
+             f"{sum(not f.case.control for f in wrong)}; controls {len(controls)}, refuted "
+             f"{len(controls) - len(passed)}"]
+    if passed:
+        lines.append(f"controls that are not refuted: {', '.join(passed)}")
+    if unshown := ", ".join(without_controls(claims)):
+        lines.append(f"no control shows that these can be refuted: {unshown}; name one with "
+                     "controls=")
+    return lines
+
+
+def claims_table(claims: Iterable[Claim]) -> None:
+    """Print a row a claim: its origin, what it decides, what it is declared to be, its sentence."""
+    header = ["claim", "origin", "decides", "expected", "cases", "sentence"]
+    console().print(_table(header, (
+        ([claim.name, origin(claim), claim.decides, str(claim.expect), str(len(claim.cases())),
+          claim.sentence], None) for claim in claims)))
+
+
+def ledger_table(table: pd.DataFrame, results: Results) -> None:
+    """Print each statement with its judgement, correction and the claims that decide it."""
+    verdicts = {row["claim"]: row["verdict"] for row in results.read("verdicts")}
+    for row in table.to_dict("records"):
+        claims = [f"{name} ({verdicts[name]})" if name in verdicts else name
+                  for name in row["claims"].split()]
+        show(f"{row['id']:<4}{row['judgement']}", style="bold")
+        for label, text in (("says", row["statement"]), ("right", row["correction"]),
+                            ("claims", ", ".join(claims))):
+            for line in textwrap.wrap(text, 92):
+                show(f"    {label:<8}{line}")
+                label = ""
+    counts = table["judgement"].value_counts()
+    show("\n" + ", ".join(f"{n} {judgement}" for judgement, n in counts.items())
+         + "; `mcverify run ID` judges the claims of a statement")
+
+
+def about(claim: Claim, results: Results) -> str:
+    """All there is to know about a claim: where it stands, what it says, its last result."""
+    settings: dict[str, list[str]] = {}
+    for case in claim.cases():
+        for name, value in case.settings:
+            if str(value) not in settings.setdefault(name, []):
+                settings[name].append(str(value))
+    kind, prediction = claim.prediction
+    predicted = "a function of the settings" if callable(prediction) else str(prediction)
+    parts = {
+        "source": f"{source(claim)}:{claim.body.__code__.co_firstlineno}",
+        "decides": claim.decides or "no statement",
+        "statistic": claim.statistic.name,
+        "predicted": f"{kind.replace('_', ' ')} {predicted}"
+                     + (f", within {claim.within}" if claim.within else ""),
+        "expected": str(claim.expect),
+        **{name: ", ".join(values) for name, values in settings.items()},
+        "last result": str(results.claims / f"{claim.name}.csv"),
+    }
+    lines = [f"{claim.name}: {claim.sentence}"]
+    lines += [f"  {name:<11} {text}" for name, text in parts.items()]
+    last = [f"    {row['verdict']:<12} "
+            f"{' '.join(row.get(name, '-') for name in settings)}: claimed "
+            f"[{row['claimed_low']}, {row['claimed_high']}], measured {row['estimate']} in "
+            f"[{row['low']}, {row['high']}], {row['blocks']} blocks {row['reason']}".rstrip()
+            for row in results.read(claim.name)]
+    return "\n".join(lines + (last or [f"    none yet; `{run_command(claim)}` makes one"]))

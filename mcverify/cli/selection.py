@@ -1,0 +1,95 @@
+"""The claims that the words of a command mean."""
+
+import difflib
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from mcverify.declare.claim import Claim, statement_ids
+from mcverify.declare.discover import Found, packages, survey
+from mcverify.declare.prediction import UsageError
+from mcverify.judge.finding import ERROR
+from mcverify.results.folder import Results
+
+
+def select(
+    selection: Sequence[str], everywhere: bool = False
+) -> tuple[list[Claim], tuple[str, ...]]:
+    """The claims that the words name, each once, and the faults of the files among the words.
+
+    A word is a name, a statement's id, a pattern such as ``dot_*`` of either, a package, a file, or
+    FILE.py::NAME for those of a file. No word means all of mcverify's own claims, or with
+    ``everywhere`` those that installed packages offer as well.
+    """
+    offered = {name: str(home) for name, (_, home) in packages().items()}
+    one_of = [word for word in selection if ".py::" in word]
+    files = [offered.get(word, word) for word in selection
+             if word in offered or word.endswith(".py") or Path(word).is_dir()]
+    words = [word for word in selection if word not in (*files, *offered, *one_of)]
+    mine = _surveyed(files, one_of) if files or one_of else None
+    own = (survey(*(offered.values() if words or everywhere else []))
+           if words or not mine else None)
+    known = [claim for found in (mine, own) if found for claim in found.claims]
+    chosen = [] if words else known
+    if words and mine:
+        chosen = list(mine.claims)
+    for word in words:
+        chosen += _named(word, known)
+    clashes = {claim.name for claim in chosen
+               if any(claim.name == other.name and claim is not other for other in chosen)}
+    if clashes:
+        raise UsageError(f"{', '.join(sorted(clashes))}: two of the chosen claims have this name; "
+                         "rename one, as results are kept by name")
+    faults = tuple(fault for found in (mine, own) if found for fault in found.faults)
+    return list(dict.fromkeys(chosen)), faults
+
+
+def as_last_judged(
+    claims: Sequence[Claim], results: Results, outcome: str | None, failed: bool
+) -> list[Claim]:
+    """Those of the claims whose last outcome, a verdict or ERROR, is this one.
+
+    With ``failed`` those that were not as declared: their verdict is another one, a case was an
+    error, or a control was not refuted. Raises UsageError without last results.
+    """
+    rows = {row["claim"]: row for row in results.read("verdicts")}
+    if not rows:
+        raise UsageError(f"{results.folder}: holds no verdicts to choose by; make them with "
+                         "`mcverify run`, or name their folder with --out")
+
+    def wanted(row: dict[str, str]) -> bool:
+        last = row["verdict"] if row["errors"] == "0" else ERROR
+        as_declared = last == row["expected"] and row["controls"] == row["controls_refuted"]
+        return outcome in (None, last) and not (failed and as_declared)
+
+    return [claim for claim in claims if claim.name in rows and wanted(rows[claim.name])]
+
+
+def _named(word: str, known: Sequence[Claim]) -> list[Claim]:
+    """The claims of a name, a statement or a pattern."""
+    named = [claim for claim in known if any(
+        fnmatchcase(name, word) for name in (claim.name, *statement_ids(claim.decides)))]
+    if not named:
+        names = {name.lower(): name for claim in known
+                 for name in (*statement_ids(claim.decides), claim.name)}
+        near = [names[word.lower()]] if word.lower() in names else [
+            names[name] for name in difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)]
+        raise UsageError(f"{word}: no claim or statement has this name; " + (
+            f"did you mean {' or '.join(near)}?" if near else "see `mcverify list`.")
+            + " A claim of your own goes by its file: FILE.py or FILE.py::NAME")
+    return named
+
+
+def _surveyed(files: Sequence[str], one_of: Sequence[str]) -> Found:
+    """Of files their claims, and of FILE.py::NAME those of that name or pattern."""
+    found = [survey(*files)] if files else []
+    for word in one_of:
+        file, _, name = word.partition("::")
+        whole = survey(file)
+        claims = tuple(claim for claim in whole.claims if fnmatchcase(claim.name, name))
+        if not claims:
+            names = ", ".join(claim.name for claim in whole.claims) or "none"
+            raise UsageError(f"{word}: {file} has no claim of this name; it has {names}")
+        found.append(Found(claims, ()))
+    return Found(tuple(dict.fromkeys(claim for each in found for claim in each.claims)),
+                 tuple(fault for each in found for fault in each.faults))
