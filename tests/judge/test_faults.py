@@ -130,7 +130,7 @@ def alone():
 
 
 @pytest.mark.parametrize(("body", "prediction", "reason"), [
-    ("raise SystemExit(0)", "equals=0, within=absolute(1)", "error: SystemExit: 0"),
+    ("raise SystemExit(0)", "equals=0, within=absolute(1)", "SystemExit: 0"),
     ("np.random.seed(0); return np.random.random()", "equals=0.5, within=absolute(1)",
      "the body used the global random state"),
     ("return 0.5", "equals=lambda: np.random.random(), within=absolute(2)",
