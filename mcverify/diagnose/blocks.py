@@ -1,4 +1,4 @@
-"""From independent units to blocks of them, and a few unbiased numbers for each block.
+"""Units dealt to blocks, and a few unbiased numbers of each block.
 
 Squares and products of estimated means and covariances are biased: 592 tokens give 32 uncorrelated
 coordinates an effective rank of 30.3. So each block's units are cut into two halves, and every
@@ -6,61 +6,41 @@ product takes one factor from each: independent factors have the product of thei
 All is counted in pairs of different units, so that units of unequal sizes do no harm either.
 """
 
-from functools import lru_cache
-from itertools import count
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
+from mcverify import theory
 from mcverify.diagnose.population import Indices, Tokens
 from mcverify.laws.law import Array
-from mcverify.statistic.interval import CAUTION
 
-LEAST = 4  # units a block: each half needs two for a covariance
-SPARE = 1.25  # so many times the blocks that an interval takes: more would only be smaller ones
-LARGE = 64  # units a block, from which on there are more blocks instead of larger ones
+UNITS_OF_A_BLOCK = 4  # at least: each half needs two for a covariance
 PARTS = 16  # of all units, each left out once for a standard error
 
 
-@lru_cache
-def blocks_needed(rate: float, caution: float = CAUTION) -> int:
-    """The fewest blocks that interval.studentised gives an interval for.
+class _Side(NamedTuple):
+    """Of the queries, or the keys, of half of a block.
 
-    >>> blocks_needed(1e-4)
-    130
+    Means over units of sums over their tokens; the last two over ordered pairs of different units,
+    of sums over pairs of their tokens.
     """
-    return next(blocks for blocks in count(2)
-                if blocks >= caution * float(stdtrit(blocks - 1, rate / 2)) ** 2)
 
-
-def number_of_blocks(units: int, rate: float) -> int:
-    """How many blocks so many units are cut into: few and large ones, for small errors.
-
-    >>> [number_of_blocks(units, 1e-4) for units in (21, 592, 5000, 10**6)]
-    [5, 148, 162, 15625]
-    """
-    return max(min(int(SPARE * blocks_needed(rate)), units // LEAST), units // LARGE)
+    total: Array  # of vectors less the mean of all tokens
+    square: float  # of their lengths
+    cov: Array  # Σ times the mean number of pairs
+    outer: Array  # μμ' times the mean number of pairs
 
 
 class _Half(NamedTuple):
-    """Means over half of a block's units, or over the ordered pairs of different ones of them.
-
-    Of each unit, or pair, they are sums over its tokens, or pairs of tokens.
-    """
+    """Half of a block: means over its units, and over ordered pairs of different ones."""
 
     tokens: float
-    sum_q: Array  # of q less the mean of all tokens
-    sum_k: Array
-    square_q: float
-    square_k: float
     pairs: float
-    cov_q: Array  # times pairs, as all below
-    cov_k: Array
-    cross: Array
-    mean_q: Array  # μ_q μ_q'
-    mean_k: Array
-    variance: float  # of the score of two tokens of one group
+    q: _Side
+    k: _Side
+    cross: Array  # times pairs
+    variance: float  # of the score of two tokens of one group, times pairs
 
 
 def block_sums(tokens: Tokens, blocks: int) -> dict[str, Array]:
@@ -80,7 +60,7 @@ def whole_sums(tokens: Tokens) -> dict[str, Array]:
     One block of all units makes the smallest errors; blocks are for intervals.
     """
     units = _shuffled(tokens)
-    parts = min(PARTS, len(units) // LEAST)
+    parts = min(PARTS, len(units) // UNITS_OF_A_BLOCK)
     part = np.arange(len(units)) // 2 % max(parts, 1)  # of either half the same number
     left = [units[part != leave] for leave in range(parts)] if parts > 1 else []
     return _columns(tokens, [units, *left])
@@ -91,76 +71,77 @@ def _shuffled(tokens: Tokens) -> Indices:
 
 
 def _columns(tokens: Tokens, blocks: list[Indices]) -> dict[str, Array]:
-    scores = tokens.pairs if tokens.grouped else np.zeros((len(tokens.sizes), 2))
-    sums = tokens.totals(tokens.q), tokens.totals(tokens.k), scores
+    scores = (theory.population.pair_sums(tokens.law) if tokens.grouped
+              else np.zeros((len(tokens.sizes), 2)))
+    totals = tokens.totals(tokens.q), tokens.totals(tokens.k), scores
     rows = []
     for units in blocks:
-        a, b = (_half(tokens, sums, half) for half in (units[0::2], units[1::2]))
-        rows.append(_one_side(a, b, "q", tokens.mean_q) | _one_side(a, b, "k", tokens.mean_k)
-                    | _both_sides(a, b))
+        a, b = (_half(tokens, totals, half) for half in (units[0::2], units[1::2]))
+        rows.append({f"{name}_{side}": value for side in ("q", "k")
+                     for name, value in _one_side(a, b, side, tokens).items()} | _both_sides(a, b))
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def _half(tokens: Tokens, sums: tuple[Array, Array, Array], units: Indices) -> _Half:
-    sizes = tokens.sizes[units].astype(np.float64)
-    which = tokens.of_units(units)
-    q, k, number, ways = tokens.q[which], tokens.k[which], len(units), len(units) * (len(units) - 1)
-    unit_q, unit_k = sums[0][units], sums[1][units]
+def _half(tokens: Tokens, totals: tuple[Array, Array, Array], units: Indices) -> _Half:
+    sizes, which = tokens.sizes[units].astype(np.float64), tokens.of_units(units)
     others = (sizes.sum() - np.repeat(sizes, tokens.sizes[units]))[:, None]
-    raw_q, raw_k = (unit + np.outer(sizes, mean) for unit, mean in
-                    ((unit_q, tokens.mean_q), (unit_k, tokens.mean_k)))
+    number, ways = len(units), len(units) * (len(units) - 1)
+    (q, k), (total_q, total_k, score) = (tokens.q[which], tokens.k[which]), (
+        total[units] for total in totals)
 
     def different(x: Array, y: Array) -> Array:
         # Σ x_g y_h' over pairs of different units.
         return np.asarray(np.outer(x.sum(axis=0), y.sum(axis=0)) - x.T @ y) / ways
 
-    def scatter(x: Array, y: Array, unit_x: Array, unit_y: Array) -> Array:
+    def scatter(x: Array, y: Array, total_x: Array, total_y: Array) -> Array:
         # Σ (x_i − x_j)(y_i − y_j)'/2 over pairs of tokens of different units.
-        return np.asarray((x * others).T @ y) / ways - different(unit_x, unit_y)
+        return np.asarray((x * others).T @ y) / ways - different(total_x, total_y)
 
-    first, second, one = sums[2][units, :1], sums[2][units, 1:], sizes[:, None]
+    def side(x: Array, total: Array, mean: Array) -> _Side:
+        raw = total + np.outer(sizes, mean)
+        return _Side(total.sum(axis=0) / number, float(np.sum(x * x)) / number,
+                     scatter(x, x, total, total), different(raw, raw))
+
+    first, second, one = score[:, :1], score[:, 1:], sizes[:, None]
     return _Half(
-        sizes.sum() / number, unit_q.sum(axis=0) / number, unit_k.sum(axis=0) / number,
-        float(np.sum(q * q)) / number, float(np.sum(k * k)) / number,
-        different(one, one).item(),
-        scatter(q, q, unit_q, unit_q), scatter(k, k, unit_k, unit_k), scatter(q, k, unit_q, unit_k),
-        different(raw_q, raw_q), different(raw_k, raw_k),
+        sizes.sum() / number, different(one, one).item(),
+        side(q, total_q, tokens.moments.mean_q), side(k, total_k, tokens.moments.mean_k),
+        scatter(q, k, total_q, total_k),
         (different(second, one) - different(first, first)).item(),
     )
 
 
-def _one_side(a: _Half, b: _Half, side: str, mean: Array) -> dict[str, float]:
-    """What is told of q alone, or of k: names end in the side."""
-    total, square, cov = (
-        [getattr(half, f"{name}_{side}") for half in (a, b)] for name in ("sum", "square", "cov"))
-    squares = float(np.sum(cov[0] * cov[1]))
-    diagonal = float(np.diag(cov[0]) @ np.diag(cov[1]))
-    found = {
-        "mean": float((total[0] + a.tokens * mean) @ (total[1] + b.tokens * mean)),
+def _one_side(a: _Half, b: _Half, side: str, tokens: Tokens) -> dict[str, float]:
+    """What is told of q alone, or of k."""
+    x, y = getattr(a, side), getattr(b, side)
+    mean = getattr(tokens.moments, f"mean_{side}")
+    squares = float(np.sum(x.cov * y.cov))
+    diagonal = float(np.diag(x.cov) @ np.diag(y.cov))
+    return {
+        "mean": float((x.total + a.tokens * mean) @ (y.total + b.tokens * mean)),
         # Σ |x_i − x_j|²/2 over the tokens i of one half and j of the other.
-        "trace": (square[0] * b.tokens + square[1] * a.tokens) / 2 - float(total[0] @ total[1]),
-        "traces": float(np.trace(cov[0]) * np.trace(cov[1])),
+        "trace": (x.square * b.tokens + y.square * a.tokens) / 2 - float(x.total @ y.total),
+        "traces": float(np.trace(x.cov) * np.trace(y.cov)),
         "squares": squares,
         "diagonal": diagonal,
         "off": squares - diagonal,
     }
-    return {f"{name}_{side}": value for name, value in found.items()}
 
 
 def _both_sides(a: _Half, b: _Half) -> dict[str, float]:
     """What is told of q with k: either half gives the one side, the mean of both ways."""
 
-    def crossed(x: str, y: str) -> float:
-        return float(np.sum(getattr(a, x) * getattr(b, y))
-                     + np.sum(getattr(b, x) * getattr(a, y))) / 2
+    def both_ways(product: Callable[[_Half, _Half], float]) -> float:
+        return float(product(a, b) + product(b, a)) / 2
 
+    covariances = both_ways(lambda x, y: np.sum(x.q.cov * y.k.cov))
+    means = both_ways(lambda x, y: np.sum(x.q.outer * y.k.cov) + np.sum(x.q.cov * y.k.outer))
     return {
         "tokens": a.tokens * b.tokens,
         "pairs": a.pairs * b.pairs,
         "cross": float(np.sum(a.cross * b.cross)),
-        "traces": float(np.trace(a.cov_q) * np.trace(b.cov_k)
-                        + np.trace(b.cov_q) * np.trace(a.cov_k)) / 2,
-        "both": crossed("cov_q", "cov_k"),
-        "full": crossed("cov_q", "cov_k") + crossed("mean_q", "cov_k") + crossed("cov_q", "mean_k"),
-        "measured": crossed("variance", "pairs"),
+        "traces": both_ways(lambda x, y: np.trace(x.q.cov) * np.trace(y.k.cov)),
+        "both": covariances,
+        "full": covariances + means,
+        "measured": both_ways(lambda x, y: x.variance * y.pairs),
     }

@@ -31,7 +31,8 @@ def checked(q: Any, k: Any, groups: Any = None) -> tuple[Array, Array, Labels | 
     return q, k, None if groups is None else _labels(groups, len(q))
 
 
-def _array(x: Any, name: str) -> NDArray[Any]:
+def as_array(x: Any, name: str) -> NDArray[Any]:
+    """What NumPy makes of x; ValueError, with the repair, for what it makes no array of."""
     try:
         return np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors with gradients
@@ -40,7 +41,7 @@ def _array(x: Any, name: str) -> NDArray[Any]:
 
 
 def _vectors(x: Any, name: str) -> Array:
-    x = _array(x, name)
+    x = as_array(x, name)
     if x.dtype.kind in "iub":
         raise ValueError(f"{name} has dtype {x.dtype}: queries and keys are real numbers, and "
                          "whole ones are almost surely token ids; pass the projected vectors, or "
@@ -66,7 +67,7 @@ def _vectors(x: Any, name: str) -> Array:
 
 
 def _labels(groups: Any, tokens: int) -> Labels:
-    groups = _array(groups, "groups")
+    groups = as_array(groups, "groups")
     if groups.dtype.kind not in "iu":
         raise ValueError(f"groups has dtype {groups.dtype}: a group is a whole number, e.g. the "
                          "sentence of each token; use groups.astype(int)")
