@@ -187,21 +187,25 @@ def replay(
 @app.command()
 def diagnose(
     arrays: Annotated[list[str], typer.Argument(metavar="FILE", help=(
-        "q.npy and k.npy (and groups.npy), or one .npz"))],
+        "q.npy and k.npy (and groups.npy), or one .npz, of (tokens, d_k), (blocks, tokens, d_k) "
+        "or (batch, heads, tokens, d_k)"))],
     names: Annotated[tuple[str, str] | None, typer.Option(metavar="Q K", show_default=False, help=(
         "the names of queries and keys in the .npz"))] = None,
     groups: Annotated[str | None, typer.Option(metavar="NAME", show_default=False, help=(
         "the name of the groups in the .npz, if any"))] = None,
     error_rate: Annotated[float, to.rate_of("any verdict of the table")] = 1e-3,
+    csv: Annotated[bool, typer.Option("--csv", help=(
+        "print all that is known as CSV, formulas and standard errors as well"))] = False,
 ) -> Exit:
-    """Hold your own queries and keys against every assumption."""
+    """Hold your own queries and keys against every assumption; of many heads, each by itself."""
     from mcverify.diagnose import diagnose, read_arrays, table
 
     if groups and not names:
         raise UsageError(f"--groups {groups}: needs --names, those of the queries and keys")
     with refused():
         found = read_arrays(arrays, [*names, *filter(None, [groups])] if names else None)
-        terminal.show(table(diagnose(*found, error_rate)))
+        frame = diagnose(*found, error_rate)
+    terminal.show(frame.to_csv(index=False, float_format="%.6g").rstrip() if csv else table(frame))
     return Exit.AS_DECLARED
 
 

@@ -1,16 +1,19 @@
 """The diagnosis: unbiased estimates, sound verdicts, and a text that fits."""
 
+import io
 import itertools
 import math
 from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
 from mcverify import laws, theory
+from mcverify.cli.main import main
 from mcverify.diagnose import diagnose, table
 from mcverify.diagnose.blocks import block_sums
 from mcverify.diagnose.population import tokens_of
@@ -352,6 +355,18 @@ def test_the_text_fits_and_says_once_that_units_are_too_few(scale, groups):
     assert "inf" not in table(frame)
     few = groups is not None and groups.max() < 10
     assert table(frame).count("too few") == few
+
+
+def test_the_command_prints_the_text_or_all_as_csv(tmp_path, capsys):
+    q, k = normals(14, 4, 3, 5, 2)
+    np.savez(tmp_path / "x.npz", queries=q, keys=k)
+    command = ["diagnose", "--names", "queries", "keys", str(tmp_path / "x.npz")]
+    assert main(command) == 0
+    assert capsys.readouterr().out == table(diagnose(q, k)) + "\n"
+    assert main([*command, "--csv"]) == 0
+    printed = pd.read_csv(io.StringIO(capsys.readouterr().out), keep_default_na=False)
+    assert list(printed) == list(diagnose(q, k))
+    assert printed["head"].max() == 2
 
 
 # --- what cannot be diagnosed -----------------------------------------------------------------
