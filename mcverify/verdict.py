@@ -59,6 +59,16 @@ def looks() -> list[tuple[int, int]]:
     return list(zip([0, *stops[:-1]], stops, strict=True))
 
 
+def look_rate(error_rate: float, anytime: bool = False) -> float:
+    """What a look may spend of a case's error rate: its share, or all if the interval holds at all
+    looks together.
+
+    >>> look_rate(1.2e-9), look_rate(1.2e-9, anytime=True)
+    (1e-10, 1.2e-09)
+    """
+    return error_rate if anytime else error_rate / LOOKS
+
+
 def check_budget(cases: int, error_rate: float = CASE_ERROR_RATE) -> None:
     """Raise ValueError unless the suite's error rate pays for so many cases.
 

@@ -10,7 +10,8 @@ from scipy.special import ndtri
 
 from mcverify.selfcheck.limits import quantile_of_t
 from mcverify.selfcheck.population import Population
-from mcverify.statistic.interval import MAX_DELTA, Estimate
+from mcverify.statistic.estimate import Estimate
+from mcverify.statistic.studentised import MAX_DELTA
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,6 @@ from mcverify.attention.rounding import bfloat16
 from mcverify.attention.scores import (
     matched_scores,
     other_scores,
-    refuse_all_pairs,
     rows,
     scores,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "online_softmax",
     "other_scores",
     "query_gradient",
-    "refuse_all_pairs",
     "rows",
     "scores",
     "softmax",

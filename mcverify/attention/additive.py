@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.attention.scores import check_all_pairs
+from mcverify.attention.chunk import check_all_pairs
 
 Array = NDArray[np.floating[Any]]
 
@@ -16,7 +16,7 @@ def additive_scores(q: Array, k: Array, w_q: Array, w_k: Array, v: Array) -> Arr
     q and k are (blocks, tokens, d_k), w_q and w_k (d_k, width), v (width,); weights may have a
     first axis of blocks, so that each block has its own. The hidden layer of all pairs is held at
     once: blocks·tokens²·width numbers, width times as many as there are scores. Raises ValueError
-    for shapes that do not fit, and inside ``refuse_all_pairs``.
+    for shapes that do not fit, and where pairs of all tokens are refused.
     Source: Bahdanau et al. 2015, appendix A.1.2, without biases.
 
     >>> w = np.array([[1.0]])
@@ -25,7 +25,7 @@ def additive_scores(q: Array, k: Array, w_q: Array, w_k: Array, v: Array) -> Arr
     array([[[ True,  True],
             [ True,  True]]])
     """
-    check_all_pairs()
+    check_all_pairs(q, k)
     _check(q, k, w_q, w_k, v)
     hidden: Array = (q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :]
     np.tanh(hidden, out=hidden)

@@ -1,66 +1,35 @@
 """From queries and keys to scores: every pair, a token with itself, rows that share a query."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mcverify.attention.chunk import Scores, check_all_pairs, chunk_of
 
 Array = NDArray[np.floating[Any]]
 
 ROW_ENTRIES = 2**13  # softmax entries a block: enough rows to use the keys that were drawn
 MIN_QUERIES = 32  # with thousands of keys a query costs little next to drawing the keys
 
-_refusal: ContextVar[str] = ContextVar("_refusal", default="")
-
-
-@contextmanager
-def refuse_all_pairs(reason: str) -> Iterator[None]:
-    """Inside it, what crosses all tokens of a block raises ValueError(reason); "" refuses nothing.
-
-    Under a law that ties a token's key to its own query, the law of a block's scores depends on
-    the number of tokens, so a claim on all pairs must say that number.
-    """
-    token = _refusal.set(reason)
-    try:
-        yield
-    finally:
-        _refusal.reset(token)
-
-
-def check_all_pairs() -> None:
-    """Raise the ValueError of ``refuse_all_pairs`` inside it; for all that crosses all tokens."""
-    if _refusal.get():
-        raise ValueError(_refusal.get())
-
-
-_last: tuple[Array, Array, Array] | None = None  # q, k and their products
-
-
-def _products(q: Array, k: Array) -> Array:
-    # Many claims ask for the same scores of a world's draws, which are read-only and own their
-    # numbers, so that the same arrays have the same products; everything else is computed anew.
-    global _last
-    s: Array
-    if any(x.flags.writeable or x.base is not None for x in (q, k)):
-        s = q @ np.swapaxes(k, -1, -2)
-        return s
-    if _last is None or _last[0] is not q or _last[1] is not k:
-        _last = q, k, q @ np.swapaxes(k, -1, -2)
-    return _last[2].copy()
-
 
 def _cross(q: Array, k: Array, scale: float) -> Array:
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must end in (tokens, d_k) "
                          "with the same d_k; pad or project the narrower one")
-    check_all_pairs()
-    s = _products(q, k)
+    chunk = chunk_of(q, k)
+    s = None if chunk is None else chunk.products(q, k)
+    if s is None:
+        s = np.asarray(q @ np.swapaxes(k, -1, -2))
     if scale != 1.0:
         s *= s.dtype.type(scale)
     return s
+
+
+def _noted(q: Array, k: Array, pairs: str, scale: float, make: Callable[[], Array]) -> Array:
+    chunk = chunk_of(q, k)
+    return make() if chunk is None else chunk.note(q, k, Scores(pairs, scale), make)
 
 
 def scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -69,7 +38,8 @@ def scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     >>> scores(np.array([[[1.0, 2.0]]]), np.array([[[3.0, 1.0]]]))
     array([[[5.]]])
     """
-    return _cross(q, k, scale)
+    check_all_pairs(q, k)
+    return _noted(q, k, "all", scale, lambda: _cross(q, k, scale))
 
 
 def matched_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -78,8 +48,11 @@ def matched_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     >>> matched_scores(np.array([[[1.0, 2.0], [1.0, 0.0]]]), np.array([[[3.0, 1.0], [7.0, 9.0]]]))
     array([[5., 7.]])
     """
-    s: Array = np.einsum("...d,...d->...", q, k)
-    return s if scale == 1.0 else s * s.dtype.type(scale)
+    def make() -> Array:
+        s: Array = np.asarray(np.einsum("...d,...d->...", q, k))
+        return s if scale == 1.0 else s * s.dtype.type(scale)
+
+    return _noted(q, k, "matched", scale, make)
 
 
 def other_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -89,12 +62,15 @@ def other_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     array([[[5.],
             [6.]]])
     """
-    with refuse_all_pairs(""):  # without its own key a query meets independent keys only
+    def make() -> Array:
         s = _cross(q, k, scale)
-    *lead, tokens, _ = s.shape
-    # Cut after each diagonal entry, the matrix falls into runs of exactly the others.
-    runs = s.reshape(*lead, tokens * tokens)[..., 1:].reshape(*lead, tokens - 1, tokens + 1)
-    return runs[..., :-1].reshape(*lead, tokens, tokens - 1)
+        *lead, tokens, _ = s.shape
+        # Cut after each diagonal entry, the matrix falls into runs of exactly the others.
+        runs = s.reshape(*lead, tokens * tokens)[..., 1:].reshape(*lead, tokens - 1, tokens + 1)
+        return runs[..., :-1].reshape(*lead, tokens, tokens - 1)
+
+    # Without its own key a query meets independent keys only, so that nothing is refused.
+    return _noted(q, k, "other", scale, make)
 
 
 def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
@@ -112,6 +88,7 @@ def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
     if not 1 <= keys <= tokens or tokens % keys:
         raise ValueError(f"rows(keys={keys}) with {tokens} tokens: the number of tokens must be a "
                          "multiple of keys; name `keys` in the grid and the runner sees to it")
+    check_all_pairs(q, k)
     queries = min(tokens, max(MIN_QUERIES, ROW_ENTRIES // tokens))
     s = _cross(q if queries == tokens else q[..., :queries, :], k, scale)
     return s.reshape(*s.shape[:-2], queries * (tokens // keys), keys)

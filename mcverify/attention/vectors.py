@@ -132,7 +132,7 @@ def rotate(
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
     first, second = _pairs(d_k, pairing)
     a, b = x[..., first], x[..., second]
-    y = np.empty((*np.broadcast_shapes(places.shape, x.shape[:-1]), d_k), x.dtype)
+    y = np.empty_like(x, shape=(*np.broadcast_shapes(places.shape, x.shape[:-1]), d_k))
     y[..., first] = a * cos - b * sin
     y[..., second] = a * sin + b * cos
     return y.astype(given, copy=False)
@@ -146,11 +146,11 @@ def pad(x: ArrayLike, width: int) -> Array:
     >>> pad([[1.0, 2.0]], 4)
     array([[1., 2., 0., 0.]])
     """
-    x = np.asarray(x)
+    x = np.asanyarray(x)
     d_k = x.shape[-1]
     _require(width >= d_k, f"pad(width={width}): vectors have {d_k} coordinates already; the width "
                            "must be at least that")
-    y: Array = np.zeros((*x.shape[:-1], width), _float_type(x))
+    y: Array = np.zeros_like(x, _float_type(x), shape=(*x.shape[:-1], width))
     y[..., :d_k] = x
     return y
 
@@ -166,7 +166,7 @@ def _float_type(x: NDArray[Any]) -> np.dtype[Any]:
 
 def _opened(x: ArrayLike) -> tuple[Array, DTypeLike]:
     """x in the type to compute in, and the type to answer in."""
-    x = np.asarray(x)
+    x = np.asanyarray(x)  # draws of a chunk stay such
     given = _float_type(x)
     return x.astype(np.float32 if given == np.float16 else given, copy=False), given
 

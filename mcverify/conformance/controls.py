@@ -12,7 +12,7 @@ from mcverify.declare.claim import Case, Claim
 from mcverify.declare.prediction import KINDS
 from mcverify.judge.measure import Outcome
 from mcverify.judge.world import world_of
-from mcverify.statistic.interval import Estimate, no_interval
+from mcverify.statistic.estimate import Estimate, no_interval
 from mcverify.verdict import Verdict, judge
 
 ERROR_RATE = 1e-3  # of one look at a control: a first impression, not a verdict

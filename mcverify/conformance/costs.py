@@ -18,7 +18,7 @@ from mcverify.judge.run import MAX_TABLE
 from mcverify.judge.world import Array
 from mcverify.laws import Law
 from mcverify.statistic import Statistic, proportion
-from mcverify.statistic.interval import MAX_DELTA, MIN_SPREAD, first_order
+from mcverify.statistic.studentised import MAX_DELTA, MIN_SPREAD, first_order
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, looks
 
 SECONDS = 1.0  # spent on a claim's cases; what is left is taken to cost as the last one measured

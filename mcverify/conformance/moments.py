@@ -16,7 +16,7 @@ from mcverify.conformance.guard import drawing
 from mcverify.judge.measure import describe
 from mcverify.judge.world import Array, World
 from mcverify.laws import Moments
-from mcverify.statistic.interval import studentised
+from mcverify.statistic.studentised import studentised
 
 COORDINATES = 8
 BLOCKS = (1024, 4096)  # at least 512 pairs: fewer give no interval at rates of 1e-9

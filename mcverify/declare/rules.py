@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcverify.declare.grid import Grid
 from mcverify.declare.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
 from mcverify.laws import Law
-from mcverify.statistic import Statistic, proportion
+from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
 WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
+# Of a case's result; the names of no settings.
 COLUMNS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
-           "claimed_high", "verdict", "expected", "reason")  # of a case's result; no setting's name
+           "claimed_high", "verdict", "expected", "basis", "reason")
 ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
 RESERVED = ("verdicts", "controls", "ledger", "selfcheck", ATLAS)
 NAMES = ("claim", "case")  # the columns that tables of several claims begin with
@@ -80,7 +81,7 @@ def _check_parts(claim: "Claim", require: Require) -> None:
             f"expect={claim.expect!r} is no verdict; use e.g. Verdict.REFUTED")
     require(isinstance(claim.over, Grid) and bool(claim.over.points),
             f"over={claim.over!r} is no grid with points; use grid(law=…, d_k=…)")
-    require(claim.draws == (claim.statistic.name != "exact"),
+    require(claim.draws == claim.statistic.draws,
             "the statistic exact is for a body that draws nothing, and every other statistic for "
             "one that names q, k or rng; change the one or the other")
 
@@ -98,9 +99,9 @@ def _check_prediction(claim: "Claim", require: Require) -> None:
                 require(False, f"equals raises {type(error).__name__}: {error}; mend it")
         require(isinstance(prediction, Printed), "has equals without within, but no measurement is "
                                                  "exact; add e.g. within=relative(0.02)")
-    if claim.statistic.name == proportion.name:
+    if claim.statistic.support:
         for case in claim.cases():
-            _check_share(case, require)
+            _check_within(case, require)
     if not callable(prediction):
         try:
             claimed_interval(kind, prediction, claim.within)
@@ -108,13 +109,16 @@ def _check_prediction(claim: "Claim", require: Require) -> None:
             require(False, str(error))
 
 
-def _check_share(case: "Case", require: Require) -> None:
+def _check_within(case: "Case", require: Require) -> None:
     try:
         low, high = case.claimed
+        support = case.claim.statistic.settled(lambda f: call(f, dict(case.settings))).support
+        least, most = support or (low, high)
     except Exception:  # the case itself will tell
         return
-    require(low > 0 or high < 1, f"at {case} it claims a share from {low:g} to {high:g}, which all "
-                                 "are; narrow it")
+    require(low > least or high < most,
+            f"at {case} it claims a value from {low:g} to {high:g}, which all in [{least:g}, "
+            f"{most:g}] are; narrow it")
 
 
 def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> None:

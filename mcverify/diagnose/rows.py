@@ -11,7 +11,8 @@ from mcverify.declare.prediction import claimed_interval
 from mcverify.diagnose.sample import Row, Sample, blocks_needed
 from mcverify.laws.law import Array
 from mcverify.statistic import kurtosis, ratio
-from mcverify.statistic.interval import Estimate, no_interval, studentised
+from mcverify.statistic.estimate import Estimate, no_interval
+from mcverify.statistic.studentised import studentised
 
 HEAVIEST = 6.0  # the kurtosis of the Laplace law, the heaviest of laws.STANDARD
 KEYS = 1024  # so many tokens, evenly spaced, of a longer sequence enter the entropy

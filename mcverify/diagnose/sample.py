@@ -13,7 +13,8 @@ from mcverify.diagnose.blocks import UNITS_OF_A_BLOCK, block_sums, whole_sums
 from mcverify.diagnose.population import Tokens
 from mcverify.laws.law import Array
 from mcverify.statistic import ratio
-from mcverify.statistic.interval import CAUTION, Estimate, no_interval
+from mcverify.statistic.estimate import Estimate, no_interval
+from mcverify.statistic.studentised import CAUTION
 
 RESERVE = 1.25  # so many times the blocks that an interval takes: more would only be smaller ones
 LARGE = 64  # units a block, from which on there are more blocks instead of larger ones

@@ -12,7 +12,7 @@ from mcverify.declare.rules import COUNTS, DRAWN, WORLD, meant, parameters
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.statistic import Statistic, mean
-from mcverify.statistic.interval import Estimate
+from mcverify.statistic.estimate import Estimate
 from mcverify.verdict import CASE_ERROR_RATE
 
 ANYWHERE = (-sys.float_info.max, sys.float_info.max)  # a prediction that every number meets

@@ -25,6 +25,7 @@ class Finding:
     low, high : the measured interval; claimed_low, claimed_high : the claimed one.
     blocks : how many independent blocks were drawn.
     reason : why there is no verdict, "" when there is one.
+    basis : what the measured interval rests on: exact, bound, moments, order or calibrated.
     broken : whether the case is an error: nothing was measured, and nothing may be concluded.
     detects : by how much the claim must be off to be REFUTED with a probability of 0.999, if need
         be at the last look; in proportion to the prediction if its margin is.
@@ -42,6 +43,7 @@ class Finding:
     claimed_low: float
     claimed_high: float
     reason: str = ""
+    basis: str = ""
     broken: bool = False
     detects: float = math.nan
 

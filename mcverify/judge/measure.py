@@ -4,23 +4,31 @@ import random
 import sysconfig
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.attention import refuse_all_pairs
+from mcverify.attention.chunk import Chunk
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import load, loaded_from
 from mcverify.declare.rules import call, parameters
+from mcverify.judge.independence import (
+    PIECES,
+    check_beside,
+    check_law,
+    check_pieces,
+    digest_of,
+)
+from mcverify.judge.known import known_scores
 from mcverify.judge.processes import apart, at_step
-from mcverify.judge.world import World, generator, world_of
+from mcverify.judge.world import World, generator, statistic_of, world_of
+from mcverify.statistic import Known
 
 PACKAGE = Path(__file__).parents[1]
 INSTALLED = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
 
 Array = NDArray[np.float64]
-Outcome = Array | str  # the table of a chunk, or why there is none
 
 # How a case reaches a worker: by file, name and place in the grid, since a claim's name hides its
 # function from pickle. A claim that no file holds (changed by dataclasses.replace, or typed at a
@@ -46,29 +54,89 @@ def _all(claim: Claim) -> list[Case]:
     return [*claim.cases(), *claim.control_cases()]
 
 
-def measure(references: list[Reference], seed: int, first: int, blocks: int) -> list[Outcome]:
-    """Draw one chunk of the cases' common world and reduce it to a table for each of them.
+class Measured(NamedTuple):
+    """What a chunk's draws give for a case.
 
-    Whatever goes wrong becomes that case's outcome, as a line of text; nothing is drawn again. The
-    place of the case at work is noted, so that it is known which one killed its process.
+    Attributes
+    ----------
+    table : the block values.
+    known : what the law knows of them, if the body returned scores as they are.
+    """
+
+    table: Array
+    known: Known | None
+
+
+Outcome = Measured | str  # of a chunk, or why there is none
+
+
+class Measurement(NamedTuple):
+    """The outcomes of some cases in a chunk of their world, and a digest of its draws."""
+
+    digest: bytes
+    outcomes: list[Outcome]
+
+
+def measure(references: list[Reference], seed: int, first: int, blocks: int) -> Measurement:
+    """Draw one chunk of the cases' common world and reduce it to block values for each of them.
+
+    Whatever goes wrong becomes that case's outcome, as a line of text; nothing is drawn again,
+    unless a body has changed the draws of the others. The place of the case at work is noted, so
+    that it is known which one killed its process.
     """
     cases = [resolve(reference) for reference in references]
     world, randomness = world_of(cases[0]), GlobalRandomness()
     try:
         q, k = world.draw(seed, first, blocks)
+        digest = digest_of(q, k)
+        if first == 0:
+            check_law(q, k, lambda piece, count: world.law.draw(
+                generator(seed, f"a piece of {world.law}", piece), count, world.tokens, world.d_k))
         randomness.untouched(f"the law {world.law}")
     except own_faults() as error:
-        return [describe(error)] * len(cases)
-    outcomes = []
+        return Measurement(b"", [describe(error)] * len(cases))
+    chunk = Chunk(q, k)
+    outcomes: list[Outcome] = []
     for index, case in enumerate(cases):
         at_step(index)
-        try:
-            table = _table(case, world, q, k, seed, first)
-            randomness.untouched("the body")
-        except own_faults() as error:
-            table = describe(error)
-        outcomes.append(table)
-    return outcomes
+        chunk.refusal = refusal(case, world)
+        outcome = _outcome(case, world, chunk, seed, first)
+        if chunk.changed():
+            outcome = ("the body changed q or k, which are shared with other claims; work on a "
+                       "copy")
+            chunk = Chunk(*world.draw(seed, first, blocks))
+        outcomes.append(outcome)
+    return Measurement(digest, outcomes)
+
+
+def _outcome(case: Case, world: World, chunk: Chunk, seed: int, first: int) -> Outcome:
+    randomness = GlobalRandomness()
+    try:
+        measured = block_values(case, world, chunk, seed, first)
+        if first == 0:
+            _check_body(case, world, chunk, measured.table, seed)
+        randomness.untouched("the body")
+    except own_faults() as error:
+        return describe(error)
+    return measured
+
+
+def _check_body(case: Case, world: World, chunk: Chunk, table: Array, seed: int) -> None:
+    """Raise ValueError unless the body treats blocks as the independent replicates that they are.
+
+    Its own draws are compared in pieces of the chunk; if that is small, those are its chunks.
+    """
+    def measured(chosen: Any, piece: int | None = None) -> Array:
+        q, k = (np.asarray(x[chosen]) for x in (chunk.q, chunk.k))
+        part = Chunk(q, k, chunk.refusal)
+        return block_values(case, world, part, seed, 0, piece).table
+
+    if "rng" not in parameters(case.claim.body):
+        check_beside(table, measured)
+    elif len(table) >= 16 * PIECES:
+        size = len(table) // PIECES
+        check_pieces("the body", [measured(slice(i * size, (i + 1) * size), piece=i)
+                                  for i in range(PIECES)])
 
 
 def own_faults() -> tuple[type[BaseException], ...]:
@@ -101,24 +169,42 @@ class GlobalRandomness:
         return np.random.get_state(), random.getstate()  # type: ignore[return-value]  # noqa: NPY002
 
 
-def _table(case: Case, world: World, q: Array, k: Array, seed: int, first: int) -> Outcome:
-    claim, settings = case.claim, case.drawn
-    available: dict[str, Any] = {**settings, "q": q, "k": k, "tokens": world.tokens}
+def refusal(case: Case, world: World) -> str:
+    """Why the case may not cross all tokens of a block; "" if it may."""
+    if not world.law.coupled or "tokens" in case.drawn:
+        return ""
+    return (f"all pairs under {world.law}: with a token's key tied to its query the result depends "
+            "on the number of tokens; fix tokens in the grid, or use matched_scores or "
+            "other_scores")
+
+
+def block_values(
+    case: Case, world: World, chunk: Chunk, seed: int, first: int, piece: int | None = None
+) -> Measured:
+    """The body's values for a chunk, reduced to block values; ValueError if they are not usable.
+
+    ``first`` is the chunk's first block; a ``piece`` of it has extra draws of its own.
+    """
+    claim, statistic = case.claim, statistic_of(case, world)
+    available: dict[str, Any] = {**case.drawn, "q": chunk.q, "k": chunk.k, "tokens": world.tokens}
     if "rng" in parameters(claim.body):
-        available["rng"] = generator(seed, str(case), first)
-    refusal = ""
-    if world.law.coupled and "tokens" not in settings:
-        refusal = (f"all pairs under {world.law}: with a token's key tied to its query the result "
-                   "depends on the number of tokens; fix tokens in the grid, or use "
-                   "matched_scores or other_scores")
-    with refuse_all_pairs(refusal), np.errstate(all="ignore"):
-        values = call(claim.body, available)
-        _check_values(values, len(q))
-        table = claim.statistic.reduce(values)
-    if len(table) != len(q):
-        raise ValueError(f"the statistic {claim.statistic.name} made {len(table)} rows of {len(q)} "
+        path = (first,) if piece is None else (first, piece)
+        available["rng"] = generator(seed, str(case), *path)
+    blocks = len(chunk.q)
+    try:
+        with np.errstate(all="ignore"):
+            values = call(claim.body, available)
+            _check_values(values, blocks)
+            table = statistic.block_values(values)
+            made = chunk.made(values)
+    finally:
+        chunk.forget()
+    if len(table) != blocks:
+        raise ValueError(f"the statistic {statistic.name} made {len(table)} rows of {blocks} "
                          "blocks; its reduce must give one for each")
-    return table if np.isfinite(table).all() else _not_finite(values)
+    if not np.isfinite(table).all():
+        raise ValueError(_not_finite(values))
+    return Measured(table, made and known_scores(world, made))
 
 
 def _parts(values: Any) -> list[Array]:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.declare.claim import Case
+from mcverify.declare.rules import call
 from mcverify.laws import Law
+from mcverify.statistic import Statistic
 
 Array = NDArray[np.float64]
 
@@ -73,6 +75,12 @@ def world_of(case: Case) -> World:
         tokens = min(round(11 * math.sqrt(d_k)), MAX_TOKENS)
         tokens = keys * -(-tokens // keys)  # the next multiple
     return World(settings["law"], d_k, tokens)
+
+
+def statistic_of(case: Case, world: World) -> Statistic:
+    """The claim's statistic, with the numbers that its range or variance has in this world."""
+    settings = {**case.drawn, "tokens": world.tokens}
+    return case.claim.statistic.settled(lambda function: call(function, settings))
 
 
 def generator(seed: int, name: str, *path: int) -> np.random.Generator:

@@ -13,7 +13,7 @@ from mcverify.selfcheck.limits import most, uneven
 from mcverify.selfcheck.population import Population
 from mcverify.selfcheck.row import Row, counted, noted, scatter
 from mcverify.selfcheck.tilt import SIDES, missed
-from mcverify.statistic.interval import Estimate
+from mcverify.statistic.estimate import Estimate
 from mcverify.verdict import Verdict, judge
 
 Array = NDArray[np.float64]

@@ -19,7 +19,7 @@ from mcverify.selfcheck.limits import LOOK_RATE, most
 from mcverify.selfcheck.row import Row, exact
 from mcverify.selfcheck.tilt import HIGH, SIDES, missed
 from mcverify.statistic import Statistic, proportion, quantile
-from mcverify.statistic.interval import Estimate
+from mcverify.statistic.estimate import Estimate
 
 Array = NDArray[np.float64]
 

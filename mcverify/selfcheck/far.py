@@ -10,7 +10,7 @@ from mcverify.selfcheck.limits import LOOK_RATE, quantile_of_t
 from mcverify.selfcheck.population import Population
 from mcverify.selfcheck.row import Row, weighed
 from mcverify.selfcheck.tilt import SIDES, weights
-from mcverify.statistic.interval import MAX_DELTA, first_order
+from mcverify.statistic.studentised import MAX_DELTA, first_order
 from mcverify.verdict import looks
 
 RATES = (1e-3, 1e-4)

@@ -11,7 +11,7 @@ import math
 
 from scipy.special import stdtrit
 
-from mcverify.statistic.interval import first_order
+from mcverify.statistic.studentised import first_order
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS
 
 LOOK_RATE = CASE_ERROR_RATE / LOOKS  # 8.3e-12: where the suite's verdicts are made

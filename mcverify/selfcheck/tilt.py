@@ -17,7 +17,8 @@ from scipy.special import log_softmax, logsumexp, rel_entr
 
 from mcverify.selfcheck.limits import quantile_of_t
 from mcverify.selfcheck.population import Cells, Population
-from mcverify.statistic.interval import MAX_DELTA, Estimate, first_order, second_order
+from mcverify.statistic.estimate import Estimate
+from mcverify.statistic.studentised import MAX_DELTA, first_order, second_order
 
 Array = NDArray[np.float64]
 

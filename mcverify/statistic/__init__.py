@@ -1,22 +1,16 @@
-"""From the values of a claim's body to a few numbers a block, and from those to an interval."""
+"""From the values of a claim's body to block values, and from those to an interval."""
 
-from mcverify.statistic.base import (
-    Statistic,
-    exact,
-    kurtosis,
-    mean,
-    median,
-    proportion,
-    quantile,
-    ratio,
-    slope,
-    std,
-    variance,
-)
-from mcverify.statistic.interval import Estimate
+from mcverify.statistic.base import Known, Statistic
+from mcverify.statistic.estimate import Basis, Estimate
+from mcverify.statistic.moments import kurtosis, mean, std, variance
+from mcverify.statistic.quantiles import median, quantile
+from mcverify.statistic.ratios import ratio, slope
+from mcverify.statistic.shares import exact, proportion
 
 __all__ = [
+    "Basis",
     "Estimate",
+    "Known",
     "Statistic",
     "exact",
     "kurtosis",

@@ -6,7 +6,7 @@ from mcverify import Verdict, absolute, check, discover, laws, relative
 from mcverify.attention import scores
 from mcverify.declare.prediction import ClaimError
 from mcverify.statistic import variance
-from mcverify.statistic.interval import Estimate
+from mcverify.statistic.estimate import Estimate
 
 CLAIMS = {claim.name: claim for claim in discover()}
 

@@ -29,7 +29,7 @@ from mcverify.statistic import (
     slope,
     variance,
 )
-from mcverify.statistic.interval import studentised
+from mcverify.statistic.studentised import studentised
 from mcverify.verdict import FIRST_LOOK, LOOKS, Verdict, judge, looks
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,8 @@ from mcverify.declare.prediction import (
     relative,
 )
 from mcverify.statistic import mean
-from mcverify.statistic.interval import MIN_SPREAD, Estimate, chernoff, studentised
+from mcverify.statistic.estimate import Estimate
+from mcverify.statistic.studentised import MIN_SPREAD, chernoff, studentised
 
 
 def alternating(blocks):

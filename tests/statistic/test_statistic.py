@@ -22,7 +22,7 @@ from mcverify.statistic.base import (
     studentised,
     variance,
 )
-from mcverify.statistic.interval import chernoff
+from mcverify.statistic.studentised import chernoff
 
 RNG = np.random.default_rng(12)
 VALUES = RNG.standard_normal((200, 7, 5)) ** 3

@@ -1,13 +1,16 @@
-"""From one value a block to an interval for their mean that misses the truth at a known rate."""
+"""From one value a block to Student's t interval, widened by what the draws show of their law.
 
-import html
+It is calibrated and no theorem: no rule on draws alone bounds its error for every law (Bahadur and
+Savage 1956), so it serves where nothing is known besides the draws.
+"""
+
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import bisect
-from scipy.special import rel_entr, stdtrit
+from scipy.special import stdtrit
+
+from mcverify.statistic.estimate import Estimate, no_interval
 
 Array = NDArray[np.float64]
 
@@ -22,35 +25,20 @@ CAUTION = 8.0
 MAX_DELTA = 0.5  # beyond it a first-order correction is no small one
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """What the draws say of a number.
+def quantile_of_t(blocks: int, error_rate: float) -> float:
+    """Student's t that is exceeded on either side at half the error rate, at blocks − 1 degrees."""
+    return -float(stdtrit(blocks - 1, error_rate / 2))
 
-    Attributes
-    ----------
-    value, stderr : the estimate and its Monte Carlo standard error, from block to block.
-    low, high : the interval that misses the truth at most at the error rate asked for;
-        infinite while the blocks allow none.
-    reason : why there is no interval yet, "" when there is one.
+
+def blocks_needed(t: float, caution: float, first: float) -> float:
+    """Blocks from which the interval stands: the one place that says when.
+
+    ``first`` is δ times the root of the blocks: see first_order, and lean in studentised.
+
+    >>> blocks_needed(8.0, 8.0, 0.0), blocks_needed(8.0, 8.0, 20.0)
+    (512.0, 1600.0)
     """
-
-    value: float
-    stderr: float
-    low: float
-    high: float
-    reason: str = ""
-
-    def __str__(self) -> str:
-        told = f"{self.value:.6g} ± {self.stderr:.2g}, in [{self.low:.6g}, {self.high:.6g}]"
-        return f"{told} ({self.reason})" if self.reason else told
-
-    def _repr_html_(self) -> str:
-        return f"<samp>{html.escape(str(self))}</samp>"
-
-
-def no_interval(value: float, stderr: float, reason: str) -> Estimate:
-    """An estimate that nothing can be concluded from yet, and why."""
-    return Estimate(value, stderr, -math.inf, math.inf, reason)
+    return max(caution * t * t, (first / MAX_DELTA) ** 2)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest there are
@@ -81,31 +69,40 @@ def studentised(
     blocks = len(influence)
     if blocks < 2:
         return no_interval(value, math.nan, "one block has no spread to judge by")
-    stderr = math.sqrt(float(np.dot(influence, influence)) / (blocks - 1) / blocks)
+    unit = float(np.abs(influence).max()) or 1.0  # in which squares do not underflow
+    influence = influence / unit
+    stderr = unit * math.sqrt(float(np.dot(influence, influence)) / (blocks - 1) / blocks)
     if not math.isfinite(stderr):
         return no_interval(value, stderr, "the squares of the values overflow; use a larger unit")
     if not stderr > MIN_SPREAD * abs(value):
         return no_interval(value, stderr, "the values do not vary from block to block; for a "
                                           "share or an identity use the statistic proportion")
-    t = -float(stdtrit(blocks - 1, error_rate / 2))
-    if blocks < caution * t * t:
+    t = quantile_of_t(blocks, error_rate)
+    if blocks < blocks_needed(t, caution, 0.0):
         return no_interval(value, stderr, f"{blocks} blocks are too few at this error rate")
     columns = [influence] if parts is None else [influence, *(parts - parts.mean(axis=0)).T]
     skewness = max(abs(_skewness(column)) for column in columns)
-    first = first_order(skewness, t) / math.sqrt(blocks), lean * t * t / math.sqrt(blocks)
-    if not max(first) <= MAX_DELTA:
+    first = first_order(skewness, t), lean * t * t
+    if not blocks >= blocks_needed(t, caution, max(first)):
         curved = f" and lean {lean:.3g}" if lean else ""
         return no_interval(value, stderr, "the blocks are too skew for an interval: skewness "
                                           f"{skewness:.3g}{curved} over {blocks} blocks")
     second = max(second_order(_excess(column), t, blocks) for column in columns)
-    half = (t + sum(first) + second) * stderr + curvature * t * t / blocks
+    half = (t + sum(first) / math.sqrt(blocks) + second) * stderr + curvature * t * t / blocks
     return Estimate(value, stderr, value - half, value + half)
 
 
 def _skewness(values: Array) -> float:
+    values = _in_unit(values)
     squares = values * values
     second = float(squares.mean())
     return float(np.dot(squares, values)) / len(values) / second**1.5 if second > 0 else 0.0
+
+
+def _in_unit(values: Array) -> Array:
+    """The values over the largest of them, so that no power of them underflows or overflows."""
+    largest = float(np.abs(values).max())
+    return values / largest if largest > 0 else values
 
 
 def first_order(skewness: float, t: float) -> float:
@@ -141,28 +138,7 @@ def second_order(excess: float, t: float, blocks: int) -> float:
 
 
 def _excess(values: Array) -> float:
+    values = _in_unit(values)
     squares = values * values
     second = float(squares.mean())
     return float(np.dot(squares, squares)) / len(values) / second**2 - 3 if second > 0 else 0.0
-
-
-def chernoff(shares: Array, error_rate: float) -> Estimate:
-    """All μ with blocks·kl(p̂, μ) ≤ ln(2/error rate), for block values in [0, 1] with mean p̂.
-
-    Chernoff's bound in Hoeffding's form: it holds for any law on [0, 1] and any number of blocks,
-    even when no block differs from another.
-
-    >>> found = chernoff(np.ones(64), 2e-3)
-    >>> found.high, round(found.low, 6) == round(1e-3 ** (1 / 64), 6)
-    (1.0, True)
-    """
-    blocks, p = len(shares), min(max(float(shares.mean()), 0.0), 1.0)
-    allowed = math.log(2 / error_rate) / blocks
-
-    def excess(mu: float) -> float:
-        return float(rel_entr(p, mu) + rel_entr(1 - p, 1 - mu)) - allowed
-
-    low = bisect(excess, 0.0, p, xtol=1e-18) if p > 0 else 0.0
-    high = 1 - bisect(lambda nu: excess(1 - nu), 0.0, 1 - p, xtol=1e-15) if p < 1 else 1.0
-    stderr = float(shares.std(ddof=1)) / math.sqrt(blocks) if blocks > 1 else math.nan
-    return Estimate(p, stderr, low, high)

@@ -1,0 +1,163 @@
+"""The ratio of two means, and the exponent with which a statistic grows, both on the same draws."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mcverify.statistic.base import Array, Statistic, block_means
+from mcverify.statistic.betting import log_wealth, lower_root, threshold
+from mcverify.statistic.estimate import Estimate, no_interval
+
+
+def _ratio_reduce(values: Any) -> Array:
+    if not (isinstance(values, tuple) and len(values) == 2):
+        raise ValueError(f"ratio: the body returned {type(values).__name__}; it must return a "
+                         "tuple of two arrays, numerator and denominator")
+    return np.concatenate([block_means(part) for part in values], axis=1)
+
+
+def _ratio_influence(table: Array) -> tuple[float, Array]:
+    top, bottom = float(table[:, 0].mean()), float(table[:, 1].mean())
+    value = top / bottom if bottom else math.nan
+    return value, (table[:, 0] - value * table[:, 1]) / bottom if bottom else table[:, 0] * 0
+
+
+def _ratio_lean(table: Array) -> float:
+    # With e = top − truth·bottom the studentised error is √blocks·ē/sd(e − error·bottom): exactly
+    # that of e's mean, but for the error, z·sd(e)/(√blocks·E bottom), in the spread.
+    _, influence = _ratio_influence(table)
+    spread = float(influence.std())
+    if not spread > 0:
+        return 0.0
+    return abs(float(np.mean(influence * table[:, 1]) / table[:, 1].mean())) / spread
+
+
+def _ratio_within(table: Array, low: float, high: float, error_rate: float) -> Estimate:
+    """r holds E(x − r·y) = 0, with y ≥ 0: a bet on x − r·y for each r, by the same theorem.
+
+    x − r·y falls as r grows, block by block, and so does what the best bettor makes upwards: the r
+    that are not refuted are an interval.
+    """
+    x, y = table.T
+    value, influence = _ratio_influence(table)
+    stderr = float(influence.std(ddof=1)) / math.sqrt(len(table))
+    if low < 0 or not value > 0:
+        return no_interval(value, stderr, "a ratio of values in a stated range needs numerator and "
+                                          "denominator of at least 0, with means above 0")
+    limit = threshold(len(table), error_rate)
+
+    def excess(log_factor: float) -> float:
+        r = value * math.exp(log_factor)
+        least, most = low - r * high, high - r * low  # of x − r·y
+        return log_wealth(x - r * y, -1 / most, -1 / least) - limit
+
+    return Estimate(value, stderr, value * math.exp(lower_root(excess)),
+                    value * math.exp(-lower_root(lambda u: excess(-u))))
+
+
+ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3, lean=_ratio_lean,
+                  ranged=_ratio_within)
+
+
+def slope(of: Statistic) -> Statistic:
+    """The exponent with which a statistic grows: the least-squares slope of its log over log x.
+
+    The body returns a list of pairs ``(x, values)``, say a width and the scores at that width,
+    all from one draw. ``of`` must be positive. If it has an interval of its own, as a quantile
+    has, those of all x share the error rate, and the slope's is what they allow together.
+
+    >>> tables = slope(mean).reduce([(d, np.full((3, 1), d**2.0)) for d in (1, 2, 4)])
+    >>> round(slope(mean).influence(tables)[0], 12)
+    2.0
+    """
+
+    def reduce(values: Any) -> Array:
+        if not isinstance(values, list) or len(values) < 2:
+            raise ValueError(f"slope: the body returned {type(values).__name__}; it must return a "
+                             "list of at least two pairs (x, values)")
+        parts = []
+        for x, part in values:
+            table = of.reduce(part)
+            parts.append(np.column_stack([np.full(len(table), float(x)), table]))
+        return np.stack(parts, axis=1)
+
+    def logarithms(table: Array) -> list[_Logarithm]:
+        return [_logarithm(of, column) for column in np.moveaxis(table[:, :, 1:], 1, 0)]
+
+    def influence(table: Array) -> tuple[float, Array]:
+        weights, found = _slope_weights(table), logarithms(table)
+        return (float(weights @ [log.value for log in found]),
+                np.asarray(weights @ [log.influence for log in found]))
+
+    def curvature(table: Array) -> float:
+        return float(np.abs(_slope_weights(table)) @ [log.curvature for log in logarithms(table)])
+
+    def lean(table: Array) -> float:
+        # log v^power at an error of e·v is e·power − e²·power/2, and its influence 1 − e times
+        # that at v; e and z are correlated, and what is not of z averages out.
+        _, y = influence(table)
+        spread = float(y.std())
+        if not spread > 0:
+            return 0.0
+        bends = [np.mean(log.influence * y) ** 2 / log.power for log in logarithms(table)]
+        return abs(float(_slope_weights(table) @ bends)) / (2 * spread**3)
+
+    def parts(table: Array) -> Array:
+        columns = []
+        for column in np.moveaxis(table[:, :, 1:], 1, 0):
+            columns.append(of.influence(column)[1][:, None])
+            if of.parts is not None:
+                columns.append(of.parts(column))
+        return np.concatenate(columns, axis=1)
+
+    def interval(table: Array, error_rate: float) -> Estimate:
+        weights = _slope_weights(table)
+        found = [of.estimate(column, error_rate / len(weights))
+                 for column in np.moveaxis(table[:, :, 1:], 1, 0)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value, low, high = (np.log(np.maximum([getattr(each, name) for each in found], 0.0))
+                                for name in ("value", "low", "high"))
+            stderr = np.linalg.norm(weights * [each.stderr / each.value for each in found])
+        ends = np.where(weights > 0, [low, high], [high, low]) @ weights
+        reason = next((each.reason for each in found if each.reason), "")
+        return Estimate(float(weights @ value), float(stderr), float(ends[0]), float(ends[1]),
+                        reason)
+
+    own = of.interval is not None
+    return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments,
+                     parts=None if own else parts, curvature=None if own else curvature,
+                     lean=None if own else lean, caution=of.caution,
+                     interval=interval if own else None)
+
+
+class _Logarithm(NamedTuple):
+    """Of an estimate: its value, influence and curvature to first order; and its elasticity.
+
+    The elasticity is d log(estimate)/d log(what is a mean): 1/2 for a standard deviation.
+    """
+
+    value: float
+    influence: Array
+    curvature: float
+    power: float
+
+
+def _logarithm(of: Statistic, table: Array) -> _Logarithm:
+    value, part = of.influence(table)
+    own, power = value, 1.0
+    if of.back is not None and value > 0:
+        own, step = of.back(value), 1e-6
+        power = math.log(of.back(value * (1 + step)) / of.back(value * (1 - step))) / (2 * step)
+    if not own > 0:
+        raise ValueError(f"slope({of.name}): found {own:g}; only a positive number grows like a "
+                         "power")
+    curvature = 0.0 if of.curvature is None else of.curvature(table)
+    return _Logarithm(math.log(own), power * part / value, power * curvature / value, power)
+
+
+def _slope_weights(table: Array) -> Array:
+    """What each log counts in the least-squares slope: (blocks, xs, 1 + few) -> (xs,)."""
+    x = np.log(table[0, :, 0])
+    weights: Array = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    return weights
