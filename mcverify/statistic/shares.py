@@ -5,12 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from mcverify.statistic.base import Array, Statistic, mean_influence
+from mcverify.statistic.base import Array, Statistic, block_means, flat, mean_influence
 from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.moments import mean
 
+
+def _proportion_reduce(values: Any) -> Array:
+    x = flat(values)
+    if x.size and not (0 <= x.min() and x.max() <= 1):
+        raise ValueError(f"proportion: the body returned values from {x.min():g} to {x.max():g}; "
+                         "they must lie in [0, 1]; use the statistic mean")
+    return block_means(x)
+
+
 # Of events (0 or 1) and of shares of them: bounded, so that its interval holds for every law.
-proportion = replace(mean.within(0.0, 1.0), name="proportion")
+proportion = replace(mean.within(0.0, 1.0), name="proportion", reduce=_proportion_reduce)
 
 
 def _exact_reduce(values: Any) -> Array:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcverify.attention import additive_scores, refuse_all_pairs
+from mcverify.attention import additive_scores
+from mcverify.attention.chunk import Chunk
 from mcverify.theory.additive import additive_variance
 
 
@@ -66,8 +67,10 @@ def test_the_memory_is_that_of_one_hidden_layer():
 
 
 def test_all_pairs_can_be_refused():
-    with refuse_all_pairs("fix tokens"), pytest.raises(ValueError, match="fix tokens"):
-        additive_scores(*drawn(0, 1, 2, 3, 4))
+    q, k, *weights = drawn(0, 1, 2, 3, 4)
+    chunk = Chunk(q, k, "fix tokens")
+    with pytest.raises(ValueError, match="fix tokens"):
+        additive_scores(chunk.q, chunk.k, *weights)
 
 
 @pytest.mark.parametrize(("place", "shape", "message"), [

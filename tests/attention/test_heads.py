@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcverify.attention import head_scores, refuse_all_pairs, scores, split_heads
+from mcverify.attention import head_scores, scores, split_heads
+from mcverify.attention.chunk import Chunk
 
 
 def whole(seed, *shape):
@@ -73,8 +74,9 @@ def test_the_type_is_kept_and_what_is_read_only_stays():
 
 def test_all_pairs_can_be_refused():
     q = whole(0, 1, 4, 6)
-    with refuse_all_pairs("fix tokens"), pytest.raises(ValueError, match="fix tokens"):
-        head_scores(q, q, 3)
+    chunk = Chunk(q, q, "fix tokens")
+    with pytest.raises(ValueError, match="fix tokens"):
+        head_scores(chunk.q, chunk.k, 3)
 
 
 @pytest.mark.parametrize(("heads", "groups", "width_q", "width_k", "message"), [

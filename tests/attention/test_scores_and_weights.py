@@ -16,13 +16,14 @@ from mcverify.attention import (
     max_weight,
     other_scores,
     query_gradient,
-    refuse_all_pairs,
     rows,
     scores,
     softmax,
     sum_squares,
 )
+from mcverify.attention.chunk import Chunk
 from mcverify.attention.scores import MIN_QUERIES, ROW_ENTRIES
+from mcverify.attention.vectors import rotate, unit_norm
 
 vectors = arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(2, 6)),
                  elements=st.floats(-30, 30))
@@ -80,12 +81,13 @@ def test_unequal_widths_are_refused():
 
 
 def test_all_pairs_can_be_refused():
-    with refuse_all_pairs("fix tokens"):
-        for function in (scores, lambda q, k: rows(q, k, 2)):
-            with pytest.raises(ValueError, match="fix tokens"):
-                function(Q, K)
-        assert matched_scores(Q, K).shape == (3, 6)
-        assert other_scores(Q, K).shape == (3, 6, 5)
+    chunk = Chunk(Q.copy(), K.copy(), "fix tokens")
+    for function in (scores, lambda q, k: rows(q, k, 2),
+                     lambda q, k: scores(unit_norm(q)[..., :2], rotate(k[..., :2], 3))):
+        with pytest.raises(ValueError, match="fix tokens"):
+            function(chunk.q, chunk.k)
+    assert matched_scores(chunk.q, chunk.k).shape == (3, 6)
+    assert other_scores(chunk.q, chunk.k).shape == (3, 6, 5)
     assert scores(Q, K).shape == (3, 6, 6)
 
 
