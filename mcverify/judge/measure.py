@@ -24,6 +24,7 @@ from mcverify.judge.known import known_scores
 from mcverify.judge.processes import apart, at_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
 from mcverify.statistic import Known
+from mcverify.statistic.base import parts_of
 
 PACKAGE = Path(__file__).parents[1]
 INSTALLED = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
@@ -207,20 +208,11 @@ def block_values(
     return Measured(table, made and known_scores(world, made))
 
 
-def _parts(values: Any) -> list[Array]:
-    """The arrays in what a body returned: one, a tuple of them, or a list of pairs (x, array)."""
-    if isinstance(values, tuple):
-        return [np.asarray(part) for part in values]
-    if isinstance(values, list):
-        return [np.asarray(pair[-1]) for pair in values]
-    return [np.asarray(values)]
-
-
 def _check_values(values: Any, blocks: int) -> None:
     """Raise ValueError unless every array is real, not empty, and has the blocks first."""
     if values is None:
         raise ValueError("the body returned None; end it with `return` and the values")
-    for part in _parts(values):
+    for part in parts_of(values):
         if part.dtype.kind not in "biuf":
             raise ValueError(f"the body returned {part.dtype} values; they must be real numbers")
         if part.ndim == 0 or len(part) != blocks:
@@ -232,7 +224,7 @@ def _check_values(values: Any, blocks: int) -> None:
 
 
 def _not_finite(values: Any) -> str:
-    parts = _parts(values)
+    parts = parts_of(values)
     bad = sum(int(np.sum(~np.isfinite(part))) for part in parts)
     if not bad:
         return "the body returned numbers too large to average in double precision; scale them"

@@ -153,7 +153,7 @@ class Statistic:
         >>> from mcverify.statistic import mean
         >>> found = mean.with_variance(1.0).estimate(np.array([[1.0], [-1.0]] * 256), 1e-3)
         >>> str(found.basis), round(found.high, 4)
-        ('moments', 0.1728)
+        ('moments', 0.1745)
         """
         if self.about is None:
             raise ValueError(f"{self.name}.with_variance: {self.name} is no mean of one value a "
@@ -200,7 +200,7 @@ class Statistic:
     def block_values(self, values: Any) -> Array:
         """What is kept of the values of some blocks; ValueError if they leave the stated range."""
         if self.support is not None:
-            for part in values if isinstance(values, tuple) else (values,):
+            for part in parts_of(values):
                 check_range(flat(part), *self.support, self.name)
         return self.reduce(values)
 
@@ -263,6 +263,15 @@ def flat(values: Any) -> Array:
                          "array: a tuple of two is for a ratio, a list of pairs for a slope")
     x: Array = np.asarray(values, dtype=np.float64)
     return x.reshape(len(x), -1)
+
+
+def parts_of(values: Any) -> list[Array]:
+    """The arrays in what a body returned: one, a tuple of them, or a list of pairs (x, array)."""
+    if isinstance(values, tuple):
+        return [np.asarray(part) for part in values]
+    if isinstance(values, list):
+        return [np.asarray(pair[-1]) for pair in values]
+    return [np.asarray(values)]
 
 
 def block_means(values: Any) -> Array:

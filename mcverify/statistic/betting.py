@@ -34,7 +34,7 @@ def threshold(blocks: int, error_rate: float) -> float:
     """The log of the best bettor's wealth that is too much, over all numbers of blocks together.
 
     >>> round(threshold(512, 1e-10), 3)
-    26.838
+    26.839
     """
     return -math.log(error_rate) + math.log(2) + math.log(blocks + 1) / 2
 

@@ -24,7 +24,7 @@ def catoni(values: Array, variance: float, error_rate: float) -> tuple[float, fl
 
     >>> low, high = catoni(np.array([1.0, -1.0] * 256), 1.0, 1e-3)
     >>> round(low, 4), round(high, 4)
-    (-0.1728, 0.1728)
+    (-0.1745, 0.1745)
     """
     centre, blocks = float(values.mean()), len(values)
     if variance == 0:

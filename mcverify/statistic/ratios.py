@@ -7,7 +7,7 @@ import numpy as np
 
 from mcverify.statistic.base import Array, Statistic, block_means
 from mcverify.statistic.betting import log_wealth, lower_root, threshold
-from mcverify.statistic.estimate import Estimate, no_interval
+from mcverify.statistic.estimate import Basis, Estimate, no_interval
 
 
 def _ratio_reduce(values: Any) -> Array:
@@ -64,9 +64,10 @@ def slope(of: Statistic) -> Statistic:
     """The exponent with which a statistic grows: the least-squares slope of its log over log x.
 
     The body returns a list of pairs ``(x, values)``, say a width and the scores at that width,
-    all from one draw. ``of`` must be positive. If it has an interval of its own, as a quantile
-    has, those of all x share the error rate, and the slope's is what they allow together.
+    all from one draw. ``of`` must be positive. If its interval is a theorem, as that of a quantile
+    is, those of all x share the error rate, and the slope's is what they allow together.
 
+    >>> from mcverify.statistic import mean
     >>> tables = slope(mean).reduce([(d, np.full((3, 1), d**2.0)) for d in (1, 2, 4)])
     >>> round(slope(mean).influence(tables)[0], 12)
     2.0
@@ -111,7 +112,7 @@ def slope(of: Statistic) -> Statistic:
                 columns.append(of.parts(column))
         return np.concatenate(columns, axis=1)
 
-    def interval(table: Array, error_rate: float) -> Estimate:
+    def joined(of: Statistic, table: Array, error_rate: float) -> Estimate:
         weights = _slope_weights(table)
         found = [of.estimate(column, error_rate / len(weights))
                  for column in np.moveaxis(table[:, :, 1:], 1, 0)]
@@ -124,11 +125,14 @@ def slope(of: Statistic) -> Statistic:
         return Estimate(float(weights @ value), float(stderr), float(ends[0]), float(ends[1]),
                         reason)
 
-    own = of.interval is not None
+    own = of.rests_on is not Basis.CALIBRATED
     return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments,
                      parts=None if own else parts, curvature=None if own else curvature,
-                     lean=None if own else lean, caution=of.caution,
-                     interval=interval if own else None)
+                     lean=None if own else lean, caution=of.caution, basis=of.basis,
+                     anytime=of.anytime, support=of.support,
+                     interval=(lambda table, rate: joined(of, table, rate)) if own else None,
+                     ranged=lambda table, low, high, rate: joined(
+                         of.within(low, high), table, rate))
 
 
 class _Logarithm(NamedTuple):
