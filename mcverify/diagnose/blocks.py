@@ -14,10 +14,6 @@ import numpy as np
 from mcverify import theory
 from mcverify.diagnose.population import Indices, Tokens
 from mcverify.laws.law import Array
-<<<<<<< HEAD
-=======
-from mcverify.statistic.studentised import CAUTION
->>>>>>> 2deca6f (Intervals that are theorems: betting for a stated range, Catoni for a known variance, order statistics by betting; blocks are checked to be independent)
 
 UNITS_OF_A_BLOCK = 4  # at least: each half needs two for a covariance
 PARTS = 16  # of all units, each left out once for a standard error

@@ -5,18 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-<<<<<<< HEAD
 from mcverify.diagnose.population import heads_of, tokens_of
 from mcverify.diagnose.rows import rows_of
 from mcverify.diagnose.sample import Row, Sample, sample_of
 from mcverify.statistic.estimate import Estimate
-=======
-from mcverify.diagnose.moments import moment_rows
-from mcverify.diagnose.population import Tokens, tokens_of
-from mcverify.diagnose.scores import score_rows
-from mcverify.diagnose.source import Row, source_of
-from mcverify.statistic.estimate import Estimate
->>>>>>> 2deca6f (Intervals that are theorems: betting for a stated range, Catoni for a known variance, order statistics by betting; blocks are checked to be independent)
 from mcverify.verdict import Verdict, judge
 
 ERROR_RATE = 1e-3

@@ -18,15 +18,9 @@ from mcverify.diagnose import diagnose, table
 from mcverify.diagnose.blocks import block_sums
 from mcverify.diagnose.population import tokens_of
 from mcverify.diagnose.report import VERDICTS
-<<<<<<< HEAD
 from mcverify.diagnose.sample import blocks_needed, number_of_blocks
 from mcverify.statistic import kurtosis
 from mcverify.statistic.studentised import CAUTION, studentised
-=======
-from mcverify.statistic import kurtosis, ratio
-from mcverify.statistic.studentised import CAUTION, studentised
-from mcverify.theory import softmax
->>>>>>> 2deca6f (Intervals that are theorems: betting for a stated range, Catoni for a known variance, order statistics by betting; blocks are checked to be independent)
 
 GROUPS = np.arange(10000) // 8  # 1250 groups of 8
 # By so many jackknife errors of 16 parts an estimate misses at a rate of 1e-7.
