@@ -1,10 +1,15 @@
-"""With which status a command ends, and the errors that decide it."""
+"""The status with which a command ends, and what it says when it cannot go on."""
 
-from collections.abc import Iterator
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 
+from mcverify.cli.terminal import show
 from mcverify.declare.prediction import UsageError
 
 
@@ -43,3 +48,36 @@ def writing_to(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise UsageError(f"--out {folder}: cannot be written to ({error.strerror}); choose "
                          "another folder") from None
+
+
+def check_docstrings() -> None:
+    """Raise UsageError if Python has stripped the sentences of claims."""
+    if sys.flags.optimize > 1:
+        raise UsageError("Python runs without docstrings (-OO, PYTHONOPTIMIZE=2), which hold the "
+                         "sentences of claims; run it without that option")
+
+
+def end_at_sigterm_as_at_ctrl_c() -> None:
+    """Let SIGTERM raise KeyboardInterrupt, so that what was finished is kept and processes end."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def refuse(message: str) -> Exit:
+    """Say in one line what is wrong with what was asked for."""
+    show(f"mcverify: {' '.join(message.split())}", stderr=True)
+    return Exit.BAD_USAGE
+
+
+def told(faults: Sequence[str]) -> Exit:
+    """Say what is broken in the files that were named, if anything is."""
+    for fault in faults:
+        refuse(fault)
+    return Exit.BAD_USAGE if faults else Exit.AS_DECLARED
+
+
+def own_fault() -> Exit:
+    """Say that the exception at hand is a fault of mcverify."""
+    show("mcverify: this is a fault of mcverify itself, not of a claim; what was finished is kept. "
+         f"Please report it with these lines:\n{traceback.format_exc().strip()}", stderr=True)
+    return Exit.FAULT

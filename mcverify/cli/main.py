@@ -1,9 +1,5 @@
 """The commands of `mcverify`; each imports what it needs, so that help comes at once."""
 
-import signal
-import sys
-import threading
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +9,17 @@ import typer
 from mcverify import __version__
 from mcverify.cli import options as to
 from mcverify.cli import terminal
-from mcverify.cli.exits import MEANING, Exit, refused, writing_to
+from mcverify.cli.exits import (
+    MEANING,
+    Exit,
+    check_docstrings,
+    end_at_sigterm_as_at_ctrl_c,
+    own_fault,
+    refuse,
+    refused,
+    told,
+    writing_to,
+)
 from mcverify.declare.prediction import ClaimError, UsageError
 from mcverify.verdict import CASE_ERROR_RATE
 
@@ -26,53 +32,23 @@ app = typer.Typer(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     terminal.escape_what_cannot_be_encoded()
-    _end_at_sigterm_as_at_ctrl_c()
+    end_at_sigterm_as_at_ctrl_c()
     try:
-        _check_docstrings()
+        check_docstrings()
         command = typer.main.get_command(app)
         return int(command.main(arguments, "mcverify", standalone_mode=False) or Exit.AS_DECLARED)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "mcverify"
-        return _refuse(f"{error.format_message()} (`{path} --help` tells all)")
+        return refuse(f"{error.format_message()} (`{path} --help` tells all)")
     except (UsageError, ClaimError) as error:
-        return _refuse(str(error))
+        return refuse(str(error))
     except OSError as error:
         if error.filename is None:
-            return _own_fault()
-        return _refuse(f"{error.filename}: {error.strerror}; choose another")
+            return own_fault()
+        return refuse(f"{error.filename}: {error.strerror}; choose another")
     except Exception:
-        return _own_fault()
-
-
-def _check_docstrings() -> None:
-    if sys.flags.optimize > 1:
-        raise UsageError("Python runs without docstrings (-OO, PYTHONOPTIMIZE=2), which hold the "
-                         "sentences of claims; run it without that option")
-
-
-def _end_at_sigterm_as_at_ctrl_c() -> None:
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-def _told(faults: Sequence[str]) -> Exit:
-    """Say what is broken in the files that were named."""
-    for fault in faults:
-        _refuse(fault)
-    return Exit.BAD_USAGE if faults else Exit.AS_DECLARED
-
-
-def _refuse(message: str) -> Exit:
-    terminal.show(f"mcverify: {' '.join(message.split())}", stderr=True)
-    return Exit.BAD_USAGE
-
-
-def _own_fault() -> Exit:
-    terminal.show("mcverify: this is a fault of mcverify itself, not of a claim; what was finished "
-                  f"is kept. Please report it with these lines:\n{traceback.format_exc()}",
-                  stderr=True)
-    return Exit.FAULT
+        return own_fault()
 
 
 def _print_version(wanted: bool) -> None:
@@ -108,9 +84,10 @@ def run(
     if verdict or failed:
         claims = as_last_judged(claims, Results(out), verdict, failed)
         if not claims:
-            terminal.show(f"nothing to run: no claim was {verdict or 'judged other than declared'}")
-            return _told(faults)
-    _told(faults)
+            terminal.show("nothing to run: " + (f"no claim was judged {verdict}" if verdict else
+                                                "every claim was judged as declared"))
+            return told(faults)
+    told(faults)
     part = bool(names or verdict or failed)
     status = Suite(claims, Results(out), seed, error_rate, jobs, part).run(resume)
     return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
@@ -118,7 +95,7 @@ def run(
 
 @app.command("list")
 def list_(
-    names: to.Names = None, out: to.Results = to.RESULTS, verdict: to.Outcome = None,
+    names: to.Names = None, out: to.Last = to.RESULTS, verdict: to.Outcome = None,
     failed: to.Failed = False,
 ) -> Exit:
     """List claims and their sentences."""
@@ -130,11 +107,11 @@ def list_(
     if verdict or failed:
         claims = as_last_judged(claims, Results(out), verdict, failed)
     claims_table(claims)
-    return _told(faults)
+    return told(faults)
 
 
 @app.command()
-def show(names: to.SomeNames, out: to.Results = to.RESULTS) -> Exit:
+def show(names: to.SomeNames, out: to.Last = to.RESULTS) -> Exit:
     """Show all there is to know about claims."""
     from mcverify.cli.report import about
     from mcverify.cli.selection import select
@@ -143,11 +120,11 @@ def show(names: to.SomeNames, out: to.Results = to.RESULTS) -> Exit:
     claims, faults = select(names)
     for claim in claims:
         terminal.show(about(claim, Results(out)))
-    return _told(faults)
+    return told(faults)
 
 
 @app.command()
-def ledger(statements: to.Statements = None, out: to.Results = to.RESULTS) -> Exit:
+def ledger(statements: to.Statements = None, out: to.Last = to.RESULTS) -> Exit:
     """Show what the notes say, and how it is judged."""
     from mcverify.cli.report import ledger_table
     from mcverify.cli.selection import select
@@ -160,7 +137,7 @@ def ledger(statements: to.Statements = None, out: to.Results = to.RESULTS) -> Ex
         raise UsageError(f"{min(unknown)}: no statement has this id; they are A1 to A23, B1 to B37 "
                          "and C1 to C7")
     ledger_table(table[table["id"].isin(statements)] if statements else table, Results(out))
-    return _told(faults)
+    return told(faults)
 
 
 @app.command()
@@ -180,7 +157,7 @@ def replay(
         rows = list(replay(place, claims, jobs))
     for row in rows:
         terminal.show(row)
-    _told(faults)
+    told(faults)
     return Exit.CONTRADICTED if any(row.differences for row in rows) else Exit.AS_DECLARED
 
 
@@ -224,7 +201,7 @@ def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help=(
         "of the claim and its file, e.g. my_claim"))],
     law: Annotated[bool, typer.Option("--law", help="a law, with a claim on it")] = False,
-    folder: Annotated[Path, typer.Option(metavar="DIR", help="where to write it")] = Path(),
+    folder: Annotated[Path, to.folder_of("where to write it", "--folder")] = Path(),
 ) -> Exit:
     """Write a file with a claim that runs as it is."""
     from mcverify.cli.new import advice, new
@@ -258,9 +235,8 @@ def selfcheck(
 def plot(
     names: Annotated[list[str] | None, to.names_of(
         f"{to.WHAT}; default: all verdicts on a page, and how softmax saturates")] = None,
-    out: to.Results = to.RESULTS,
-    pictures: Annotated[Path, typer.Option("--to", metavar="DIR", help=(
-        "the folder for the PNG files"))] = Path("pictures"),
+    out: to.Last = to.RESULTS,
+    pictures: to.Pictures = Path("pictures"),
 ) -> Exit:
     """Draw the last results (needs mcverify[plot])."""
     from mcverify.cli.selection import select
@@ -275,4 +251,4 @@ def plot(
     kept += [claim.name for claim in claims if claim.name not in kept]
     for file in draw_claims(kept, results, pictures) if names else draw_all(results, pictures):
         terminal.show(f"wrote {file}")
-    return _told(faults)
+    return told(faults)

@@ -93,16 +93,18 @@ def names_of(
     return Argument(metavar="NAME", autocompletion=complete, show_default=False, help=what)
 
 
-def _folder_of(what: str) -> Any:
-    return Option("--out", metavar="DIR", parser=_folder, help=what)
+def folder_of(what: str, name: str = "--out") -> Any:
+    """An option that names a folder."""
+    return Option(name, metavar="DIR", parser=_folder, help=what)
 
 
 Names = Annotated[list[str] | None, names_of(f"{WHAT}; default: all claims")]
 SomeNames = Annotated[list[str], names_of(WHAT)]
 Statements = Annotated[list[str] | None, names_of("statements' ids; default: all", statement_ids)]
 Files = Annotated[list[str], Argument(metavar="FILE", help="Python files, or folders of them")]
-Out = Annotated[Path, _folder_of("the folder for the tables")]
-Results = Annotated[Path, _folder_of("the folder with the last results")]
+Out = Annotated[Path, folder_of("the folder for the tables")]
+Last = Annotated[Path, folder_of("the folder with the last results")]
+Pictures = Annotated[Path, folder_of("the folder for the PNG files", "--to")]
 Outcome = Annotated[str | None, Option("--verdict", metavar="V", parser=_outcome, help=(
     f"only claims whose last verdict is {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}"))]
 Failed = Annotated[bool, Option("--failed", help=(

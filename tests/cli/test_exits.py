@@ -1,0 +1,112 @@
+"""How a command ends that cannot go on: bad usage, a fault of mcverify, a signal."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mcverify.cli import suite
+from mcverify.cli.main import main
+
+CLAIM = '''
+from mcverify import absolute, claim, grid, laws
+from mcverify.statistic import mean
+
+@claim(mean, equals=0, within=absolute(MARGIN), over=grid(law=laws.normal, d_k=[2, 64]))
+def NAME(q):
+    """The mean is 0."""
+    return q
+'''
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(name="centred", margin="0.5"):
+        Path("mine.py").write_text(CLAIM.replace("NAME", name).replace("MARGIN", margin))
+        return "mine.py"
+    return write
+
+
+@pytest.mark.parametrize("error", [KeyError("gone"), ValueError("of our own"),
+                                   RuntimeError("[/tag]")])
+def test_a_fault_of_mcverify_has_a_status_of_its_own(mine, monkeypatch, capsys, error):
+    def broken(*_):
+        yield from ()
+        raise error
+
+    monkeypatch.setattr(suite, "run", broken)
+    assert main(["run", mine()]) == 70
+    err = capsys.readouterr().err
+    assert err.startswith("mcverify: this is a fault of mcverify itself, not of a claim; ")
+    assert "Traceback (most recent call last):" in err
+    assert err.endswith(f"{type(error).__name__}: {error}\n")
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["walk"], "mcverify: No such command 'walk'."),
+    ([], "mcverify: Missing command. (`mcverify --help` tells all)"),
+    (["show"], "mcverify: Missing argument 'NAME'. (`mcverify show --help` tells all)"),
+    (["run", "--out", ""], "'' is no folder; write . for the one you are in"),
+    (["plot", "--to="], "'' is no folder"),
+    (["run", "--jobs", "1.5"], "'1.5' must be a whole number of at least 1"),
+    (["run", "--seed", "-1"], "'-1' must be a whole number of at least 0"),
+    (["run", "--wrong"], "mcverify: No such option: --wrong"),
+    (["diagnose", "--groups", "g", "x.npz"], "mcverify: --groups g: needs --names"),
+    (["ledger", "Z1"], "mcverify: Z1: no statement has this id"),
+    (["replay", "none.csv:1"], "mcverify: none.csv:1: no such table"),
+    (["new", "my_claim", "--folder", "nowhere"], "mcverify: nowhere: is no folder; make it"),
+])
+def test_bad_usage_is_one_line_and_writes_nothing(
+        tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.startswith("mcverify: ")
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_long_name_is_not_blamed_on_the_folder(mine, capsys):
+    assert main(["run", mine("x" * 300)]) == 2
+    err = capsys.readouterr().err
+    assert "the name has 300 letters, and a file is named after it; use at most 200" in err
+    assert "--out" not in err
+    assert not Path("results").exists()
+
+
+def test_a_name_as_long_as_is_allowed_has_its_file(mine):
+    assert main(["run", mine("x" * 200), "--jobs", "1"]) == 0
+    assert Path(f"results/claims/{'x' * 200}.csv").exists()
+
+
+def test_without_docstrings_it_says_why_nothing_is_found(mine):
+    for option, environment in ((["-OO"], {}), ([], {"PYTHONOPTIMIZE": "2"})):
+        ran = subprocess.run([sys.executable, *option, "-m", "mcverify", "run", "dot_variance"],
+                             capture_output=True, text=True, env=os.environ | environment)
+        assert ran.returncode == 2
+        assert "Python runs without docstrings (-OO, PYTHONOPTIMIZE=2)" in ran.stderr
+        assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_sigterm_ends_a_run_as_ctrl_c_does(mine, jobs):
+    ran = subprocess.Popen(
+        [sys.executable, "-m", "mcverify", "run", mine(margin="1e-7"), "--jobs", jobs],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not Path("results/run.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(2)  # until the processes are at work
+    ran.send_signal(signal.SIGTERM)
+    _, err = ran.communicate(timeout=60)
+    assert ran.returncode == 130
+    assert err == ("interrupted: 0 of 1 claims are finished, and 0 of 4 cases are kept; the same "
+                   "command with --resume goes on\n")

@@ -1,0 +1,95 @@
+"""What is printed is what a user wrote, on whatever it is printed."""
+
+import subprocess
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from mcverify.cli.main import main
+from mcverify.cli.terminal import console, printable, show
+
+CLAIM = '''
+from mcverify import absolute, claim, grid, laws
+from mcverify.attention import scores
+from mcverify.statistic import mean
+
+@claim(mean, PREDICTION, within=absolute(0.5), over=grid(law=laws.normal, d_k=2, word=WORD))
+def named(q):
+    """SENTENCE"""
+    return q
+'''
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(sentence="Means are 0.", prediction="equals=0", word='"x"'):
+        Path("mine.py").write_text(CLAIM.replace("SENTENCE", sentence).replace(
+            "PREDICTION", prediction).replace("WORD", word), encoding="utf-8")
+        return "mine.py"
+    return write
+
+
+@pytest.mark.parametrize("sentence", [
+    "Entries in [a, b] are 0.", "A tag that closes nothing [/nope] is no tag.",
+    "[bold]Means[/bold] are :smile: and [link=x]0[/link].",
+])
+def test_brackets_and_colons_in_a_sentence_are_no_markup(mine, capsys, sentence):
+    file = mine(sentence, "equals=3")  # refuted, so that the report of a case is printed, too
+    assert main(["run", file, "--jobs", "1"]) == 1
+    out = capsys.readouterr().out
+    assert out.count(sentence) == 2  # of the claim, of the case
+    for command in (["list", file], ["show", file]):
+        assert main(command) == 0
+        assert sentence in capsys.readouterr().out
+
+
+def test_a_setting_that_spells_an_emoji_or_a_tag_is_printed_as_it_is(mine, capsys):
+    assert main(["run", mine(prediction="equals=3", word='":100:[/red]"'), "--jobs", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "named-normal-d_k:2-word::100:[/red]" in out
+
+
+def test_what_moves_a_cursor_is_made_visible(mine, capsys):
+    file = mine(word='"\\x1b[31mred\\x9b"', prediction="equals=3")
+    assert main(["run", file, "--jobs", "1"]) == 1
+    assert "word:\\x1b[31mred\\x9b" in capsys.readouterr().out
+    assert printable("a\tb\nc\r") == "a\tb\nc\\x0d"
+
+
+def test_nothing_is_markup_on_either_stream(capsys):
+    for stderr in (False, True):
+        show("[/nope] :100: [b]", stderr=stderr)
+        console(stderr).print("[/nope]", ":100:")
+    assert capsys.readouterr() == ("[/nope] :100: [b]\n[/nope] :100:\n",) * 2
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [
+    ("ascii", r"The mean is 0 \xb7 \u221ad_k."), ("cp1252", r"The mean is 0 · \u221ad_k."),
+])
+def test_a_pipe_of_another_encoding_gets_every_verdict(mine, monkeypatch, encoding, shown):
+    file = mine("The mean is 0 · √d_k.", "equals=3")
+    for status, command in ((1, ["run", file, "--jobs", "1"]), (0, ["show", file])):
+        monkeypatch.setattr("sys.stdout", TextIOWrapper(BytesIO(), encoding=encoding))
+        assert main(command) == status
+        printed = sys.stdout.buffer.getvalue().decode(encoding)
+        assert shown in printed
+        assert "REFUTED " in printed
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_pipe_that_is_closed_changes_neither_results_nor_the_status(mine, stream):
+    command = ["run", mine(prediction="equals=3"), "--jobs", "99"]  # which prints on both
+    with subprocess.Popen([sys.executable, "-m", "mcverify", *command], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as ran:
+        getattr(ran, stream).close()  # long before anything is printed
+        other = ran.stderr if stream == "stdout" else ran.stdout
+        printed = other.read()
+    assert ran.returncode == 1
+    assert (b"--jobs 99" if stream == "stdout" else b"REFUTED") in printed
+    assert b"Traceback" not in printed
+    assert {file.name for file in Path("results").rglob("*.csv")} == {
+        "verdicts.csv", "controls.csv", "named.csv"}
