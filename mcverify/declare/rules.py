@@ -117,8 +117,8 @@ def _check_within(case: "Case", require: Require) -> None:
     except Exception:  # the case itself will tell
         return
     require(low > least or high < most,
-            f"at {case} it claims a value from {low:g} to {high:g}, which all in [{least:g}, "
-            f"{most:g}] are; narrow it")
+            f"at {case} it claims values from {low:g} to {high:g}, and all of them lie in "
+            f"[{least:g}, {most:g}]; narrow it")
 
 
 def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> None:

@@ -114,9 +114,9 @@ def _outcome(case: Case, world: World, chunk: Chunk, seed: int, first: int) -> O
     randomness = GlobalRandomness()
     try:
         measured = block_values(case, world, chunk, seed, first)
+        randomness.untouched("the body")
         if first == 0:
             _check_body(case, world, chunk, measured.table, seed)
-        randomness.untouched("the body")
     except own_faults() as error:
         return describe(error)
     return measured

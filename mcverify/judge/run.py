@@ -113,7 +113,8 @@ class _Trial:
     def judged(self, last: bool) -> Finding | None:
         """The verdict after a look; None if more must be drawn."""
         try:
-            self._take_in()
+            if fault := self._take_in():
+                return self._broken(fault)
             rate = look_rate(self.error_rate, self.statistic.anytime)
             found = self.statistic.estimate(self.tables[0], rate)
         except Exception as error:
@@ -130,16 +131,17 @@ class _Trial:
                                      "body return fewer a block")
         return None
 
-    def _take_in(self) -> None:
-        """The outcomes since the last look, in the order of their blocks.
+    def _take_in(self) -> str:
+        """Take in the outcomes since the last look, in the order of their blocks.
 
-        Raises ValueError for a chunk without one, or if the chunks of the first look differ.
+        Returns why a chunk has none, "" if all have. Raises ValueError if the chunks of the first
+        look tell that blocks depend on each other.
         """
         fresh: list[Measured] = []
         for first in sorted(self.outcomes):
             outcome = self.outcomes.pop(first)
             if isinstance(outcome, str):
-                raise ValueError(f"{outcome} (seed {self.seed}, chunk at block {first})")
+                return f"{outcome} (seed {self.seed}, chunk at block {first})"
             fresh.append(outcome)
         if not self.tables:
             if len(fresh) >= PIECES and len(fresh[0].table) > 1:
@@ -147,6 +149,7 @@ class _Trial:
             if len({each.known for each in fresh}) == 1:
                 self.statistic = self.statistic.informed(fresh[0].known)
         self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
+        return ""
 
     def _verdict(self, found: Estimate) -> Verdict:
         return judge((found.low, found.high), self.claimed)
