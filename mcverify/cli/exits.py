@@ -10,7 +10,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from mcverify.cli.terminal import show
-from mcverify.declare.prediction import UsageError
+from mcverify.declare.fault import UsageError
 
 
 class Exit(IntEnum):

@@ -20,7 +20,7 @@ from mcverify.cli.exits import (
     told,
     writing_to,
 )
-from mcverify.declare.prediction import ClaimError, UsageError
+from mcverify.declare.fault import ClaimError, UsageError
 from mcverify.verdict import CASE_ERROR_RATE
 
 app = typer.Typer(

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from mcverify.declare.discover import survey
-from mcverify.declare.prediction import ClaimError
+from mcverify.declare.fault import ClaimError
 from mcverify.declare.rules import RESERVED
 
 CLAIM = '''\

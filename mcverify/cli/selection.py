@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcverify.declare.claim import Claim, statement_ids
 from mcverify.declare.discover import Found, packages, survey
-from mcverify.declare.prediction import UsageError
+from mcverify.declare.fault import UsageError
 from mcverify.judge.finding import ERROR
 from mcverify.results.folder import Results
 

@@ -3,16 +3,15 @@
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from mcverify import laws
+from mcverify.declare.fault import ClaimError, recorder_of
 from mcverify.declare.grid import NOWHERE, Grid, Point, shown
-from mcverify.declare.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
+from mcverify.declare.prediction import KINDS, Margin, Printed, claimed_interval
 from mcverify.declare.rules import DRAWN, call, check_claim, meant, parameters
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
@@ -157,11 +156,10 @@ def claim(
             return Claim(body.__name__, sentence, statistic, body, equals, at_least, at_most,
                          between, within, over, decides, expect, controls)
         except ClaimError as error:
-            faults = _faults.get()
-            if faults is None:
+            recorder = recorder_of(body)
+            if recorder is None:
                 raise
-            faults.append((body.__code__.co_firstlineno, str(error)))
-            return None  # type: ignore[return-value]  # a broken claim is reported, not run
+            return cast(Claim, recorder.note(body.__code__.co_firstlineno, str(error)))
 
     if inspect.isfunction(statistic):  # @claim above a function
         return declare(statistic)
@@ -177,23 +175,6 @@ def _check_words(body: Callable[..., Any], statistic: Any, unknown: dict[str, An
     for name in unknown:
         raise ClaimError(f"{body.__name__}: @claim knows no {name}; "
                          f"{meant(name, known, 'it takes')}")
-
-
-_faults: ContextVar[list[tuple[int, str]] | None] = ContextVar("_faults", default=None)
-
-
-@contextmanager
-def collect_faults() -> Iterator[list[tuple[int, str]]]:
-    """Inside it a broken declaration does not raise, so that the file's other claims are read.
-
-    Yields the list of (line, message) that fills up.
-    """
-    faults: list[tuple[int, str]] = []
-    token = _faults.set(faults)
-    try:
-        yield faults
-    finally:
-        _faults.reset(token)
 
 
 def statement_ids(decides: str) -> list[str]:

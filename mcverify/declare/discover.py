@@ -13,8 +13,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-from mcverify.declare.claim import Claim, collect_faults
-from mcverify.declare.prediction import ClaimError
+from mcverify.declare.claim import Claim
+from mcverify.declare.fault import RECORDER, ClaimError, Recorder
 
 BUILT_IN = Path(__file__).parents[1] / "claims"
 NO_CLAIMS = "holds no claims; decorate a function with @claim(…)"
@@ -111,19 +111,20 @@ def load(file: Path) -> Found:
 
 @lru_cache(maxsize=256)
 def _load(file: Path, changed: int) -> Found:
-    with collect_faults() as broken:
-        try:
-            names = vars(_module(file))
-        except (Exception, SystemExit) as error:
-            names = {}
-            broken.append((_line(error, file), f"{type(error).__name__}: {error}; mend the file"))
+    recorder = Recorder()
+    try:
+        names = vars(_module(file, recorder))
+    except (Exception, SystemExit) as error:
+        names = {}
+        recorder.note(_line(error, file), f"{type(error).__name__}: {error}; mend the file")
     claims = {claim.name: claim for claim in names.values()
-              if isinstance(claim, Claim) and _belongs(claim, file)}
-    broken += _replaced(file, claims)
-    if not (claims or broken):
-        broken.append((1, NO_CLAIMS))
+              if type(claim) is Claim and _belongs(claim, file)}
+    for line, message in _replaced(file, claims):
+        recorder.note(line, message)
+    if not (claims or recorder.faults):
+        recorder.note(1, NO_CLAIMS)
     _loaded.update({id(claim): (claim, file) for claim in claims.values()})
-    faults = tuple(f"{file.name}:{line}: {message}" for line, message in broken)
+    faults = tuple(f"{file.name}:{fault.line}: {fault.message}" for fault in recorder.faults)
     return Found(tuple(claims.values()), faults)
 
 
@@ -164,11 +165,10 @@ def _files(paths: Iterable[str | Path]) -> list[Path]:
     return list(dict.fromkeys(file.resolve() for file in files))
 
 
-def _module(file: Path) -> ModuleType:
+def _module(file: Path, recorder: Recorder) -> ModuleType:
     for module_name, home in packages().values():
         if home in (file, file.parent):
-            return importlib.import_module(
-                module_name if home == file else f"{module_name}.{file.stem}")
+            return _import(module_name if home == file else f"{module_name}.{file.stem}", recorder)
     # Named after the whole path, so that two files of one name live side by side, and taken out of
     # sys.modules afterwards, so that nothing is ever pickled as belonging to an importable module.
     name = f"claims_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
@@ -176,6 +176,7 @@ def _module(file: Path) -> ModuleType:
     assert spec is not None  # always so for a .py file
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    setattr(module, RECORDER, recorder)
     before = set(sys.modules)
     sys.modules[name] = module
     sys.path.insert(0, str(file.parent))
@@ -188,6 +189,29 @@ def _module(file: Path) -> ModuleType:
             place = getattr(sys.modules[new], "__file__", None)
             if new == name or (place and Path(place).is_relative_to(file.parent)):
                 del sys.modules[new]
+    return module
+
+
+def _import(name: str, recorder: Recorder) -> ModuleType:
+    """An importable module, as an import statement would have it, with a recorder."""
+    package, _, stem = name.rpartition(".")
+    if package:
+        importlib.import_module(package)
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.find_spec(name)
+    assert spec is not None  # packages has found it
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    setattr(module, RECORDER, recorder)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    if package:
+        setattr(sys.modules[package], stem, module)
     return module
 
 

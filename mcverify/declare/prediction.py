@@ -5,15 +5,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from mcverify.declare.fault import ClaimError
+
 KINDS = ("equals", "at_least", "at_most", "between")
-
-
-class ClaimError(ValueError):
-    """A claim that breaks a rule; the message says value, rule and repair."""
-
-
-class UsageError(Exception):
-    """A command line that cannot be carried out; the message says value, rule and repair."""
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,21 @@
-"""From a claim to the first rule that it breaks, if any: what can be seen without drawing."""
+"""From a claim to the first rule that it breaks, if any: what can be seen without drawing.
+
+A claim is a Claim; its module imports this one, so that its type is not named here.
+"""
 
 import difflib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcverify.declare.fault import ClaimError
 from mcverify.declare.grid import Grid
-from mcverify.declare.prediction import KINDS, ClaimError, Margin, Printed, claimed_interval
+from mcverify.declare.prediction import KINDS, Margin, Printed, claimed_interval
 from mcverify.laws import Law
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
-
-if TYPE_CHECKING:
-    from mcverify.declare.claim import Case, Claim
 
 DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
 WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
@@ -48,7 +49,7 @@ def call(function: Callable[..., Any], available: Mapping[str, Any]) -> Any:
     return function(**{name: available[name] for name in parameters(function) if name in available})
 
 
-def check_claim(claim: "Claim") -> None:
+def check_claim(claim: Any) -> None:
     """Raise ClaimError, with value, rule and repair, for the first rule that the claim breaks."""
 
     def require(condition: bool, message: str) -> None:
@@ -68,7 +69,7 @@ def check_claim(claim: "Claim") -> None:
 Require = Callable[[bool, str], None]
 
 
-def _check_parts(claim: "Claim", require: Require) -> None:
+def _check_parts(claim: Any, require: Require) -> None:
     require(isinstance(claim.statistic, Statistic),
             f"statistic {claim.statistic!r} is no Statistic; use e.g. mcverify.statistic.mean")
     require(bool(claim.sentence), "has no docstring; its first line must be the claim's sentence")
@@ -86,7 +87,7 @@ def _check_parts(claim: "Claim", require: Require) -> None:
             "one that names q, k or rng; change the one or the other")
 
 
-def _check_prediction(claim: "Claim", require: Require) -> None:
+def _check_prediction(claim: Any, require: Require) -> None:
     kind, prediction = claim.prediction
     if claim.within is not None:
         size = claim.within.size
@@ -109,7 +110,7 @@ def _check_prediction(claim: "Claim", require: Require) -> None:
             require(False, str(error))
 
 
-def _check_within(case: "Case", require: Require) -> None:
+def _check_within(case: Any, require: Require) -> None:
     try:
         low, high = case.claimed
         support = case.claim.statistic.settled(lambda f: call(f, dict(case.settings))).support
@@ -121,7 +122,7 @@ def _check_within(case: "Case", require: Require) -> None:
             f"[{least:g}, {most:g}]; narrow it")
 
 
-def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> None:
+def _check_point(claim: Any, settings: dict[str, Any], require: Require) -> None:
     for name, value in settings.items():
         require(name not in COLUMNS + NAMES + DRAWN + KINDS, f"the setting {name!r} has the name "
                 "of a column of results, of a draw or of a prediction; choose another")
@@ -149,7 +150,7 @@ def _check_point(claim: "Claim", settings: dict[str, Any], require: Require) -> 
                              f"does not name; known are {', '.join(sorted(known)) or 'none'}")
 
 
-def _check_controls(claim: "Claim", require: Require) -> None:
+def _check_controls(claim: Any, require: Require) -> None:
     require(isinstance(claim.controls, Grid), f"controls={claim.controls!r} is no grid; use e.g. "
                                               "controls=grid(law=laws.shifted(laws.normal, 0.2))")
     require(not claim.controls.points or claim.expect is Verdict.CONFIRMED,

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from mcverify.declare.claim import Case, Claim
+from mcverify.declare.fault import ClaimError
 from mcverify.declare.grid import grid
-from mcverify.declare.prediction import KINDS, ClaimError
+from mcverify.declare.prediction import KINDS
 from mcverify.declare.rules import COUNTS, DRAWN, WORLD, meant, parameters
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcverify.declare.claim import statement_ids
-from mcverify.declare.prediction import UsageError
+from mcverify.declare.fault import UsageError
 from mcverify.plot.claims import VERDICTS
 from mcverify.plot.page import BLACK, PAGE, new_figure, save, styled
 from mcverify.results.folder import Results

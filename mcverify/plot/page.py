@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mcverify.declare.prediction import UsageError
+from mcverify.declare.fault import UsageError
 from mcverify.results.folder import Results
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mcverify.declare.prediction import UsageError
+from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import ATLAS
 from mcverify.plot.page import BLUE, VERMILLION, new_figure, numbers, read, save, styled
 from mcverify.results.folder import Results

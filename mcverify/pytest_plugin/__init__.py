@@ -98,9 +98,9 @@ def pytest_pycollect_makeitem(
 
 def pytest_exception_interact(node: object, call: pytest.CallInfo[Any], report: Any) -> None:
     """Broken claims in a module of pytest's are told by a line each, not by a traceback."""
-    prediction = sys.modules.get("mcverify.declare.prediction")
-    if (prediction and isinstance(node, pytest.Module) and call.excinfo
-            and isinstance(call.excinfo.value, prediction.ClaimError)):
+    fault = sys.modules.get("mcverify.declare.fault")
+    if (fault and isinstance(node, pytest.Module) and call.excinfo
+            and isinstance(call.excinfo.value, fault.ClaimError)):
         from mcverify.declare.discover import load
 
         report.longrepr = "\n".join(load(node.path.resolve()).faults)

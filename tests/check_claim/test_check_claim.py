@@ -30,7 +30,7 @@ from mcverify.conformance import (
 from mcverify.conformance import laws as law_checks
 from mcverify.conformance.guard import Drawn, drawing, generators, reading
 from mcverify.declare.discover import BUILT_IN
-from mcverify.declare.prediction import ClaimError
+from mcverify.declare.fault import ClaimError
 from mcverify.judge.world import World
 from mcverify.laws import Moments
 from mcverify.statistic import mean, proportion

@@ -8,7 +8,7 @@ import pytest
 from mcverify import Verdict, discover
 from mcverify.cli import new as scaffold
 from mcverify.conformance import Note, inspect
-from mcverify.declare.prediction import ClaimError
+from mcverify.declare.fault import ClaimError
 from mcverify.judge.run import run
 
 

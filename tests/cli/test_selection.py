@@ -11,7 +11,7 @@ from mcverify import discover
 from mcverify.cli.main import main
 from mcverify.cli.options import claims_and_statements, statement_ids
 from mcverify.cli.selection import select
-from mcverify.declare.prediction import UsageError
+from mcverify.declare.fault import UsageError
 from mcverify.results.ledger import statements
 
 HEAD = '''

@@ -10,7 +10,8 @@ from scipy import stats
 from mcverify import Claim, Verdict, absolute, claim, grid, laws, printed, relative
 from mcverify.attention import scores
 from mcverify.declare.claim import statement_ids
-from mcverify.declare.prediction import ClaimError, claimed_interval
+from mcverify.declare.fault import ClaimError
+from mcverify.declare.prediction import claimed_interval
 from mcverify.statistic import exact, mean, variance
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mcverify import Verdict, check, discover, relative
 from mcverify.declare.discover import source, survey
-from mcverify.declare.prediction import ClaimError
+from mcverify.declare.fault import ClaimError
 
 HEAD = """
 from mcverify import Verdict, absolute, claim, grid, laws, relative

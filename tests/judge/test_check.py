@@ -4,7 +4,7 @@ import pytest
 
 from mcverify import Verdict, absolute, check, discover, laws, relative
 from mcverify.attention import scores
-from mcverify.declare.prediction import ClaimError
+from mcverify.declare.fault import ClaimError
 from mcverify.statistic import variance
 from mcverify.statistic.estimate import Estimate
 

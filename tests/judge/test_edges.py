@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mcverify import Verdict, absolute, check, discover, laws
-from mcverify.declare.prediction import ClaimError
+from mcverify.declare.fault import ClaimError
 from mcverify.judge.measure import measure, refer
 from mcverify.judge.processes import workers
 from mcverify.judge.world import World
@@ -124,7 +124,8 @@ def test_forked_workers_do_not_repeat_each_other():
     with workers(2, "fork") as spread:
         forked = dict(spread(measure, calls))
     here = [measure(*call) for call in calls]
-    assert all(np.array_equal(forked[i].outcomes[0].table, here[i].outcomes[0].table) for i in range(len(calls)))
+    assert all(np.array_equal(forked[i].outcomes[0].table, here[i].outcomes[0].table)
+               for i in range(len(calls)))
     means = np.concatenate([found.outcomes[0].table.ravel() for found in here])
     assert len(set(means)) == len(means)
 
@@ -158,5 +159,5 @@ def test_a_slope_pays_for_the_curvature_of_a_variance():
 @pytest.mark.parametrize("claimed", [{"equals": 0.5, "within": absolute(0.6)}, {"at_least": 0},
                                      {"at_most": 1}, {"between": lambda d_k: (-d_k, 2)}])
 def test_a_claim_of_every_share_there_is_is_refused(claimed):
-    with pytest.raises(ClaimError, match="all of them lie in .*narrow it"):
+    with pytest.raises(ClaimError, match=r"all of them lie in .*narrow it"):
         found(proportion, lambda q: q > 0, **claimed)

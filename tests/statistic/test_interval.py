@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from mcverify.declare.fault import ClaimError
 from mcverify.declare.prediction import (
-    ClaimError,
     Margin,
     Printed,
     absolute,
