@@ -7,7 +7,7 @@ import numpy as np
 from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import query_gradient, scores, softmax
 from mcverify.declare import near
-from mcverify.statistic import mean, median, proportion, ratio, slope, std, variance
+from mcverify.statistic import median, proportion, ratio, slope, std, variance
 
 KEYS = 128
 NORMAL = laws.normal
@@ -86,7 +86,7 @@ def scaled_gradient_median(q, k, d_k, rng):
     return size(gradient(q, k, d_k**-0.5, draw_upstream(k, rng)))
 
 
-@claim(mean.bounded, between=lambda d_k: {16: (0.12, 0.16), 64: (0.40, 0.45), 256: (0.64, 0.69)}[d_k],
+@claim(proportion, between=lambda d_k: {16: (0.12, 0.16), 64: (0.40, 0.45), 256: (0.64, 0.69)}[d_k],
        over=grid(law=NORMAL, d_k=[16, 64, 256], keys=2, tokens=2), decides="A11",
        controls=near.query_scale(0.7) + near.query_scale(1.5))
 def unscaled_dead_rows(q, k, rng):

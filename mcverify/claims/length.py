@@ -6,8 +6,9 @@ from scipy.optimize import brentq
 
 from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import entropy, max_weight, rows, softmax
+from mcverify.claims.ranges import ENTROPY, WEIGHT
 from mcverify.declare import near
-from mcverify.statistic import exact, mean
+from mcverify.statistic import exact
 
 TRAINED = 512  # keys, at unit variance of the scores: an entropy of 5.742
 FOLDS = [2, 8, 32]
@@ -29,7 +30,7 @@ def dispersion(keys):
     return theory.softmax.entropy(keys, 1.0) - math.log(keys)
 
 
-@claim(mean.bounded, at_most=lambda keys: 20 / keys, over=grid(law=laws.normal, d_k=64, keys=[128, 1024]),
+@claim(WEIGHT, at_most=lambda keys: 20 / keys, over=grid(law=laws.normal, d_k=64, keys=[128, 1024]),
        decides="B13", controls=near.query_scale(8.0))
 def no_key_stands_out(q, k, keys, d_k):
     """Divided by √d_k, the largest weight tends to 0 with the number of keys: below 20/n up to 1024."""
@@ -91,7 +92,7 @@ def exact_rule(fold):
     return brentq(lambda variance: entropy_at(fold, math.sqrt(variance)) - trained_entropy(), 1, 20)
 
 
-@claim(mean.bounded, equals=lambda d_k, sigma: theory.softmax.entropy(1024, sigma, d_k),
+@claim(ENTROPY, equals=lambda d_k, sigma: theory.softmax.entropy(1024, sigma, d_k),
        within=relative(0.02), over=grid(law=laws.normal, d_k=64, keys=1024, sigma=[1.0, 1.545, 1.414]),
        decides="B14")
 def drawn_at_twice_the_length(q, k, keys, d_k, sigma):

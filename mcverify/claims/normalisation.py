@@ -7,9 +7,10 @@ import numpy as np
 from mcverify import Verdict, claim, grid, laws, printed, relative, theory
 from mcverify.attention import max_weight, rows, scores, softmax
 from mcverify.attention.vectors import layer_norm
+from mcverify.claims.ranges import WEIGHT
 from mcverify.declare import near
 from mcverify.laws import initialisation as init
-from mcverify.statistic import exact, mean, proportion, variance
+from mcverify.statistic import exact, proportion, variance
 
 LAYER = [laws.layer_norm(base) for base in (laws.normal, laws.uniform, laws.laplace)]
 UNIT = [laws.unit_norm(base) for base in laws.STANDARD]
@@ -81,7 +82,7 @@ def layer_norm_removes_gain(q, k):
 
 
 @claim(
-    mean.bounded,
+    WEIGHT,
     equals=lambda d_k: (d_k - 1) / d_k,
     within=relative(0.01),
     over=grid(law=laws.normal, d_k=[2, 4, 64]),
@@ -133,7 +134,7 @@ def cosines_cannot_focus(keys):
 
 
 @claim(
-    mean.bounded,
+    WEIGHT,
     at_most=lambda keys: 1.5 / keys,
     over=grid(law=laws.unit_norm(laws.normal), d_k=64, keys=[2, 128]),
     decides="B19",

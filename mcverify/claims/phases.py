@@ -86,7 +86,7 @@ def spectral(q, keys, sigma):
     return keys * jacobian_norm(softmax(sigma * q.reshape(len(q), -1, keys)), "spectral")
 
 
-@claim(mean.bounded, at_least=1.03, decides="A11", controls=grid(sigma=20.0),
+@claim(mean.within(0, lambda keys: keys / 2), at_least=1.03, decides="A11", controls=grid(sigma=20.0),
        over=grid(law=laws.normal, d_k=1, keys=3, sigma=[0.3, 0.5, 1.0])
        + grid(law=laws.normal, d_k=1, keys=8, sigma=[0.5, 1.0, 2.0]))
 def spectral_rises_first(q, keys, sigma):
@@ -94,7 +94,7 @@ def spectral_rises_first(q, keys, sigma):
     return spectral(q, keys, sigma)
 
 
-@claim(mean.bounded, at_most=0.98, decides="A11", controls=grid(keys=8, sigma=1.0),
+@claim(mean.within(0, lambda keys: keys / 2), at_most=0.98, decides="A11", controls=grid(keys=8, sigma=1.0),
        over=grid(law=laws.normal, d_k=1, keys=2, sigma=[0.3, 0.5, 1.0])
        + grid(law=laws.normal, d_k=1, keys=3, sigma=[2.0, 10.0])
        + grid(law=laws.normal, d_k=1, keys=4, sigma=[4.0, 10.0]))
@@ -103,7 +103,7 @@ def spectral_falls_in_the_end(q, keys, sigma):
     return spectral(q, keys, sigma)
 
 
-@claim(ratio, at_least=1.01, decides="A11", controls=grid(peak=4.0),
+@claim(ratio.within(0, lambda keys: keys / 2), at_least=1.01, decides="A11", controls=grid(peak=4.0),
        over=grid(law=laws.normal, d_k=1, keys=3, peak=0.5, sigma=[0.2, 1.5])
        + grid(law=laws.normal, d_k=1, keys=8, peak=2.0, sigma=[1.0, 4.0]))
 def spectral_peak(q, keys, peak, sigma):

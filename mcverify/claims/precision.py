@@ -13,8 +13,9 @@ from mcverify.attention import (
     scores,
     softmax,
 )
+from mcverify.claims.ranges import ENTROPY
 from mcverify.declare import near
-from mcverify.statistic import exact, mean, proportion
+from mcverify.statistic import exact, proportion
 from mcverify.theory import precision
 
 TYPES = ["float16", "float32", "float64"]
@@ -43,7 +44,7 @@ def few_scores(q, k, dtype, keys=None):
 
 
 @claim(
-    mean.bounded,
+    proportion,
     equals=lambda dtype, d_k, keys: precision.row_overflow(d_k, keys, precision.largest_exponent(dtype)),
     within=relative(0.2),
     over=grid(law=laws.normal, d_k=[8, 16], keys=KEYS, dtype="float16")
@@ -101,7 +102,7 @@ def product_overflows_float16(first):
 
 
 @claim(
-    mean.bounded,
+    proportion,
     equals=lambda: precision.product_overflow(64, std=64.0, limit=65520.0),
     within=relative(0.1),
     over=grid(law=laws.scaled(laws.normal, 64.0, 64.0), d_k=64),
@@ -139,7 +140,7 @@ TRAINED = 128
 
 
 @claim(
-    mean.bounded,
+    ENTROPY,
     equals=lambda keys: theory.softmax.entropy(TRAINED, 1.0, 64),
     within=relative(0.1),
     over=grid(law=laws.normal, d_k=64, keys=8 * TRAINED),
@@ -152,7 +153,7 @@ def online_softmax_cures_long_contexts(q, k, keys, d_k):
 
 
 @claim(
-    mean.bounded,
+    ENTROPY,
     equals=lambda keys, d_k: theory.softmax.entropy(keys, 1.0, d_k),
     within=relative(0.01),
     over=grid(law=laws.normal, d_k=64, keys=8 * TRAINED),

@@ -6,14 +6,15 @@ import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax, sum_squares
+from mcverify.claims.ranges import ENTROPY, NORM, NORMS, SQUARED_NORM, WEIGHT
 from mcverify.declare import near
-from mcverify.statistic import exact, mean, median, ratio, slope
+from mcverify.statistic import exact, mean, median, slope
 
 KEYS = 128
 
 
 @claim(
-    mean.bounded,
+    ENTROPY,
     equals=lambda keys, d_k: theory.softmax.entropy(keys, 1.0, d_k),
     within=relative(0.02),
     over=grid(law=laws.normal, d_k=[1, 8, 64, 512], keys=[2, KEYS]),
@@ -25,7 +26,7 @@ def scaled_entropy(q, k, keys, d_k):
 
 
 @claim(
-    mean.bounded,
+    ENTROPY,
     at_least=lambda keys: 0.8 * math.log(keys),  # Laplace coordinates come to 0.876 at d_k = 8
     over=grid(law=laws.STANDARD, d_k=[1, 8, 64], keys=KEYS),
     decides="A10 B6",
@@ -37,7 +38,7 @@ def scaled_entropy_floor(q, k, keys, d_k):
 
 
 @claim(
-    mean.bounded,
+    ENTROPY,
     equals=lambda keys: math.log(keys),
     within=relative(0.02),
     over=grid(law=laws.STANDARD, d_k=[8, 64], keys=KEYS) + grid(law=laws.normal, d_k=512, keys=KEYS),
@@ -50,7 +51,7 @@ def scaled_entropy_is_maximal(q, k, keys, d_k):
 
 
 @claim(
-    mean.bounded,
+    ENTROPY,
     equals=lambda keys, d_k: theory.softmax.entropy(keys, math.sqrt(d_k), d_k),
     within=relative(0.05),  # entropies are carried by few rows when most are one-hot
     over=grid(law=laws.normal, d_k=[1, 8, 64, 512], keys=[2, KEYS]),
@@ -62,7 +63,7 @@ def unscaled_entropy(q, k, keys):
 
 
 @claim(
-    mean.bounded,
+    ENTROPY,
     at_most=lambda keys: 0.2 * math.log(keys),
     over=grid(law=laws.STANDARD, d_k=64, keys=KEYS) + grid(law=laws.normal, d_k=512, keys=KEYS),
     decides="A10 B5",
@@ -74,7 +75,7 @@ def unscaled_entropy_ceiling(q, k, keys):
 
 
 @claim(
-    mean.bounded,
+    WEIGHT,
     equals=lambda keys, d_k: theory.softmax.max_weight(keys, math.sqrt(d_k), d_k),
     within=relative(0.02),
     over=grid(law=laws.normal, d_k=[1, 8, 64, 512], keys=[2, 8])
@@ -87,7 +88,7 @@ def unscaled_max_weight(q, k, keys):
 
 
 @claim(
-    mean.bounded,
+    WEIGHT,
     equals=lambda keys, d_k: theory.softmax.max_weight(keys, 1.0, d_k),
     within=relative(0.02),
     over=grid(law=laws.normal, d_k=[1, 8, 64, 512], keys=[2, 8])
@@ -124,7 +125,7 @@ def scaled_median_slope(q, k, keys, d_k):
 
 
 @claim(
-    mean.bounded,
+    ENTROPY,
     at_least=lambda keys: 0.98 * math.log(keys),
     over=grid(law=laws.STANDARD, d_k=[8, 64], keys=KEYS) + grid(law=laws.normal, d_k=512, keys=KEYS),
     decides="A12 B7",
@@ -153,21 +154,21 @@ def weights(q, k, keys, d_k, power):
     return softmax(rows(q, k, keys, scale=d_k**-power))
 
 
-@claim(mean.bounded, equals=agrees(theory.softmax.sum_squares), within=relative(0.02), over=SHARED,
+@claim(WEIGHT, equals=agrees(theory.softmax.sum_squares), within=relative(0.02), over=SHARED,
        decides="C2")
 def shared_sum_squares(q, k, keys, d_k, power):
     """E Σp² of q·k of normal laws is what quadrature over χ²(d_k) says, scaled and unscaled."""
     return sum_squares(weights(q, k, keys, d_k, power))
 
 
-@claim(mean.bounded, equals=agrees(theory.softmax.jacobian_trace), within=relative(0.05),
+@claim(WEIGHT, equals=agrees(theory.softmax.jacobian_trace), within=relative(0.05),
        over=SHARED, decides="C2")
 def shared_jacobian_trace(q, k, keys, d_k, power):
     """E tr J of q·k of normal laws is what quadrature says; unscaled, few rows carry it."""
     return jacobian_norm(weights(q, k, keys, d_k, power), "trace")
 
 
-@claim(mean.bounded, equals=agrees(theory.softmax.jacobian_frobenius_squared),
+@claim(SQUARED_NORM, equals=agrees(theory.softmax.jacobian_frobenius_squared),
        within=relative(0.05), over=SHARED, decides="C2")
 def shared_jacobian_squared(q, k, keys, d_k, power):
     """E ‖J‖² (Frobenius) of q·k of normal laws is what quadrature says; unscaled, few rows carry it."""
@@ -182,14 +183,14 @@ def shared_log_partition(q, k, keys, d_k, power):
     return s.max(axis=-1) - np.log(max_weight(softmax(s)))
 
 
-@claim(mean.bounded, equals=lambda keys, sigma: theory.softmax.entropy(keys, sigma),
+@claim(ENTROPY, equals=lambda keys, sigma: theory.softmax.entropy(keys, sigma),
        within=relative(0.02), over=INDEPENDENT, decides="C2 B6 B21")
 def independent_entropy(q, keys, sigma):
     """The entropy of softmax over independent N(0, σ²) scores is what quadrature says: 0.658 at 128 keys, σ = 8."""
     return entropy(softmax(sigma * q.reshape(len(q), -1, keys)))
 
 
-@claim(mean.bounded, equals=lambda keys, sigma: theory.softmax.max_weight(keys, sigma),
+@claim(WEIGHT, equals=lambda keys, sigma: theory.softmax.max_weight(keys, sigma),
        within=relative(0.02), over=INDEPENDENT, decides="C2")
 def independent_max_weight(q, keys, sigma):
     """The largest weight of softmax over independent N(0, σ²) scores is what quadrature says."""
@@ -215,7 +216,7 @@ def near_the_limit(d_k):
     return limit - 2.5 / d_k, limit + 2.5 / d_k
 
 
-@claim(mean.bounded, between=near_the_limit,
+@claim(ENTROPY, between=near_the_limit,
        over=grid(law=[laws.rademacher, laws.uniform, laws.laplace], d_k=[8, 32, 128], keys=KEYS),
        decides="C2", controls=near.query_scale(1.5))
 def light_tails_approach_the_normal_entropy(q, k, keys, d_k):
@@ -223,7 +224,7 @@ def light_tails_approach_the_normal_entropy(q, k, keys, d_k):
     return entropy(softmax(rows(q, k, keys, scale=1 / math.sqrt(d_k))))
 
 
-@claim(mean.bounded, between=near_the_limit,
+@claim(ENTROPY, between=near_the_limit,
        over=grid(law=laws.student_t(3), d_k=16, keys=KEYS), decides="C2",
        expect=Verdict.REFUTED)
 def heavy_tails_approach_the_normal_entropy(q, k, keys, d_k):
@@ -238,14 +239,14 @@ def two_key_product(q, k, keys, scale=1.0):
     return jacobian_norm(softmax(rows(q, k, keys, scale))) / 2  # ‖J‖ = 2 p(1 − p) for two keys
 
 
-@claim(mean.bounded, equals=lambda d_k: 1 / (2 * math.sqrt(math.pi * d_k)), within=relative(0.05),
+@claim(SQUARED_NORM, equals=lambda d_k: 1 / (2 * math.sqrt(math.pi * d_k)), within=relative(0.05),
        over=grid(law=laws.normal, d_k=[16, 64, 256], keys=2), decides="A11")
 def two_key_mean(q, k, keys):
     """Unscaled, E p(1 − p) of two keys is about 1/(2√(πd_k)): near-ties keep it from vanishing."""
     return two_key_product(q, k, keys)
 
 
-@claim(slope(mean.bounded), equals=-0.5, within=absolute(0.05),
+@claim(slope(SQUARED_NORM), equals=-0.5, within=absolute(0.05),
        over=grid(law=laws.normal, d_k=256, keys=2), decides="A11")
 def two_key_mean_falls_slowly(q, k, keys, d_k):
     """Unscaled, E p(1 − p) of two keys falls only as d_k^(−1/2)."""
@@ -260,7 +261,7 @@ def two_key_median_falls_fast(d_k):
     return (far - near) / math.sqrt(d_k)
 
 
-@claim(mean.bounded, at_most=0.01, over=grid(law=laws.normal, d_k=64, keys=[2, 8, KEYS]),
+@claim(NORM, at_most=0.01, over=grid(law=laws.normal, d_k=64, keys=[2, 8, KEYS]),
        decides="A11 B5", expect=Verdict.REFUTED)
 def unscaled_jacobian_vanishes(q, k, keys):
     """Unscaled at d_k = 64, the softmax Jacobian is almost zero in the mean (Frobenius norm below 0.01)."""
@@ -272,21 +273,21 @@ def norms(q, k, keys, d_k):
     return jacobian_norm(softmax(s)), jacobian_norm(softmax(s / math.sqrt(d_k)))
 
 
-@claim(ratio, at_most=0.95, over=grid(law=laws.normal, d_k=64, keys=[2, 8, 32]), decides="A11",
+@claim(NORMS, at_most=0.95, over=grid(law=laws.normal, d_k=64, keys=[2, 8, 32]), decides="A11",
        controls=grid(keys=KEYS))
 def unscaled_jacobian_is_smaller_with_few_keys(q, k, keys, d_k):
     """At d_k = 64 the mean Frobenius norm of the softmax Jacobian is smaller unscaled than scaled up to 32 keys."""
     return norms(q, k, keys, d_k)
 
 
-@claim(ratio, at_least=1.05, over=grid(law=laws.normal, d_k=64, keys=[64, KEYS, 512]),
+@claim(NORMS, at_least=1.05, over=grid(law=laws.normal, d_k=64, keys=[64, KEYS, 512]),
        decides="A11 B5", controls=grid(keys=8))
 def unscaled_jacobian_is_larger_with_many_keys(q, k, keys, d_k):
     """At d_k = 64 the mean Frobenius norm of the softmax Jacobian is larger unscaled than scaled from 64 keys on (they cross near 48)."""
     return norms(q, k, keys, d_k)
 
 
-@claim(ratio, at_most=1, over=grid(law=laws.normal, d_k=64, keys=[KEYS, 512]), decides="A11 B5",
+@claim(NORMS, at_most=1, over=grid(law=laws.normal, d_k=64, keys=[KEYS, 512]), decides="A11 B5",
        expect=Verdict.REFUTED)
 def scaling_always_enlarges_the_jacobian(q, k, keys, d_k):
     """Unscaled, the softmax Jacobian is smaller in the mean than scaled, however many keys there are."""
@@ -296,7 +297,7 @@ def scaling_always_enlarges_the_jacobian(q, k, keys, d_k):
 # --- is a width of 64 small? -------------------------------------------------------------------
 
 
-@claim(mean.bounded, equals=lambda keys, d_k: theory.softmax.entropy(keys, 1.0, d_k), within=relative(0.2),
+@claim(ENTROPY, equals=lambda keys, d_k: theory.softmax.entropy(keys, 1.0, d_k), within=relative(0.2),
        over=grid(law=laws.normal, d_k=64, keys=KEYS), decides="B34", expect=Verdict.REFUTED)
 def the_scale_matters_little_at_64(q, k, keys, d_k):
     """At d_k = 64 the scale matters little: unscaled, the entropy over 128 keys is within 20 % of the scaled one (it is 0.67 against 4.37)."""

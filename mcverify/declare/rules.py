@@ -100,7 +100,7 @@ def _check_prediction(claim: Any, require: Require) -> None:
                 require(False, f"equals raises {type(error).__name__}: {error}; mend it")
         require(isinstance(prediction, Printed), "has equals without within, but no measurement is "
                                                  "exact; add e.g. within=relative(0.02)")
-    if claim.statistic.support:
+    if claim.statistic.support and claim.statistic.about:  # a mean, itself in that range
         for case in claim.cases():
             _check_within(case, require)
     if not callable(prediction):

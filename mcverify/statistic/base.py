@@ -116,11 +116,6 @@ class Statistic:
         """
         return replace(self, moments=self.moments * degree)
 
-    @property
-    def bounded(self) -> "Statistic":
-        """The same for values that are bounded, such as softmax weights: every moment exists."""
-        return self.of_degree(0)
-
     def within(self, low: Any, high: Any) -> "Statistic":
         """The same for values that all lie in [low, high]: a theorem for every law on that range.
 

@@ -284,7 +284,7 @@ def test_missing_moments_are_inconclusive_before_anything_is_drawn():
         assert finding.blocks == 0
         assert f"moment of order {needed}" in finding.reason
     assert judged(lambda q: q, median, laws.iid(stats.cauchy(), raw=True)).blocks > 0
-    assert judged(lambda q: np.tanh(q), mean.bounded, laws.student_t(1)).blocks > 0
+    assert judged(lambda q: np.tanh(q), mean.within(-1, 1), laws.student_t(1)).blocks > 0
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])
@@ -309,7 +309,7 @@ def test_a_rare_event_is_not_refuted_before_it_occurs():
     def rare(rng, q):
         return (rng.random((len(q), 1)) < 1e-5).astype(float)
 
-    for statistic in (mean.bounded, proportion):
+    for statistic in (mean.within(-1, 1), proportion):
         finding = judged(rare, statistic, d_k=1, at={"tokens": 1}, equals=1e-5,
                          within=absolute(0.9e-5))
         assert finding.verdict is not Verdict.REFUTED

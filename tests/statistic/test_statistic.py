@@ -226,7 +226,7 @@ def test_moments_asked_for():
     assert [s.moments for s in (mean, variance, std, kurtosis, ratio, median, proportion, exact)
             ] == [3, 6, 6, 12, 3, 0, 0, 0]
     assert variance.of_degree(2).moments == 12
-    assert mean.bounded.moments == 0
+    assert mean.within(0, 1).moments == 0
     assert slope(variance).moments == 6
 
 
