@@ -129,14 +129,15 @@ def ledger(statements: to.Statements = None, out: to.Last = to.RESULTS) -> Exit:
     from mcverify.cli.report import ledger_table
     from mcverify.cli.selection import select
     from mcverify.results.folder import Results
-    from mcverify.results.ledger import ledger
+    from mcverify.results.ledger import as_declared, ledger
 
     claims, faults = select([])
-    table = ledger(claims)
+    results = Results(out)
+    table = ledger(results.read("verdicts") or as_declared(claims))
     if unknown := set(statements or []) - set(table["id"]):
         raise UsageError(f"{min(unknown)}: no statement has this id; they are A1 to A23, B1 to B37 "
                          "and C1 to C7")
-    ledger_table(table[table["id"].isin(statements)] if statements else table, Results(out))
+    ledger_table(table[table["id"].isin(statements)] if statements else table, results)
     return told(faults)
 
 

@@ -95,6 +95,9 @@ def ledger_table(table: pd.DataFrame, results: Results) -> None:
                 show(f"    {label:<8}{line}")
                 label = ""
     counts = table["judgement"].value_counts()
+    if not verdicts:
+        show(f"\n{results.folder} holds no verdicts yet: these are the judgements that a run is to "
+             "confirm")
     show("\n" + ", ".join(f"{n} {judgement}" for judgement, n in counts.items())
          + "; `mcverify run ID` judges the claims of a statement")
 

@@ -139,7 +139,8 @@ class Suite:
             with console(stderr=True).status("saturation atlas"):
                 table = atlas(self.seed, self.jobs)
             self.results.write_table(self.results.claims / f"{ATLAS}.csv", table)
-            self.results.write_table(self.results.folder / "ledger.csv", ledger(self.claims))
+            self.results.write_table(self.results.folder / "ledger.csv",
+                                     ledger(self.results.read("verdicts")))
 
 
 def status(judged: Mapping[Claim, list[Finding]]) -> Exit:

@@ -1,6 +1,6 @@
 """From what the notes say, statement by statement, to who decides it and how."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -8,8 +8,9 @@ import pandas as pd
 from mcverify.declare.claim import Claim, statement_ids
 
 STATEMENTS = Path(__file__).parents[1] / "claims" / "statements.csv"
-JUDGEMENTS = ("holds", "holds if", "false", "not testable here")
-OPEN = "open"  # no claim decides the statement yet
+NOT_TESTABLE = "not testable here"
+JUDGEMENTS = ("holds", "holds if", "false", NOT_TESTABLE)
+OPEN = "open"  # no claim decides the statement, or one that does is not as declared
 
 
 def statements() -> pd.DataFrame:
@@ -21,17 +22,43 @@ def statements() -> pd.DataFrame:
     return pd.read_csv(STATEMENTS, dtype=str, keep_default_na=False)
 
 
-def ledger(claims: Iterable[Claim]) -> pd.DataFrame:
-    """Each statement with the claims that decide it; judged open while there is none.
+def ledger(verdicts: Iterable[Mapping[str, str]]) -> pd.DataFrame:
+    """Each statement with the claims that decide it, by the rows of verdicts.csv.
 
-    A statement that is not testable here needs no claim.
+    A judgement stands if claims decide the statement and each came out as declared, its near misses
+    too; else it is open, and the correction says why. A statement that is not testable here needs
+    no claim.
+
+    >>> row = {"claim": "mine", "decides": "A4", "expected": "CONFIRMED", "verdict": "REFUTED"}
+    >>> ledger([row]).set_index("id").loc["A4", ["judgement", "correction"]].to_list()
+    ['open', 'mine is REFUTED, declared CONFIRMED']
     """
     table = statements()
-    deciding: dict[str, list[str]] = {}
-    for claim in claims:
-        for name in statement_ids(claim.decides):
-            deciding.setdefault(name, []).append(claim.name)
-    table["claims"] = [" ".join(sorted(deciding.get(name, []))) for name in table["id"]]
-    undecided = (table["claims"] == "") & (table["judgement"] != "not testable here")
-    table.loc[undecided, ["judgement", "correction"]] = [OPEN, ""]
+    deciding: dict[str, list[Mapping[str, str]]] = {}
+    for row in sorted(verdicts, key=lambda row: row["claim"]):
+        for name in statement_ids(row["decides"]):
+            deciding.setdefault(name, []).append(row)
+    table["claims"] = [" ".join(row["claim"] for row in deciding.get(name, []))
+                       for name in table["id"]]
+    for index, name, judgement in zip(table.index, table["id"], table["judgement"], strict=True):
+        why = "; ".join(filter(None, map(_contradiction, deciding.get(name, []))))
+        if why or (name not in deciding and judgement != NOT_TESTABLE):
+            table.loc[index, ["judgement", "correction"]] = [OPEN, why or "no claim decides it"]
     return table
+
+
+def as_declared(claims: Iterable[Claim]) -> list[dict[str, str]]:
+    """The rows of verdicts that claims are declared to get, for a ledger before any run."""
+    return [{"claim": claim.name, "decides": claim.decides, "expected": str(claim.expect),
+             "verdict": str(claim.expect)} for claim in claims]
+
+
+def _contradiction(row: Mapping[str, str]) -> str:
+    """In what a claim is not as declared; "" if in nothing."""
+    if row["verdict"] != row["expected"]:
+        return f"{row['claim']} is {row['verdict']}, declared {row['expected']}"
+    if int(row.get("errors", 0)):
+        return f"{row['claim']} has errors: {row['errors']}"
+    if row.get("controls") != row.get("controls_refuted"):
+        return f"{row['claim']} has a near miss that is not refuted"
+    return ""

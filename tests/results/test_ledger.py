@@ -7,10 +7,12 @@ from committed import RESULTS
 from mcverify import Verdict, discover
 from mcverify.cli.main import main
 from mcverify.declare.claim import statement_ids
+from mcverify.results.folder import Results
 from mcverify.results.ledger import JUDGEMENTS, OPEN, ledger, statements
 
 CLAIMS = discover()
-TABLE = ledger(CLAIMS).set_index("id")
+VERDICTS = Results(RESULTS).read("verdicts")
+TABLE = ledger(VERDICTS).set_index("id")
 
 
 def test_every_statement_has_one_row():
@@ -42,7 +44,7 @@ def test_judgements_have_the_claims_they_need(name):
 
 def test_the_committed_ledger_is_current():
     committed = pd.read_csv(RESULTS / "ledger.csv", dtype=str, keep_default_na=False)
-    pd.testing.assert_frame_equal(committed, ledger(CLAIMS))
+    pd.testing.assert_frame_equal(committed, ledger(VERDICTS))
 
 
 def test_the_command_prints_statements_and_who_decides_them(capsys):
@@ -62,6 +64,22 @@ def test_the_command_prints_statements_and_who_decides_them(capsys):
 def test_an_unknown_statement_is_told(capsys):
     assert main(["ledger", "A99"]) == 2
     assert "A99: no statement has this id" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("changes", "why"), [
+    ({"verdict": "REFUTED"}, "wrong is REFUTED, declared CONFIRMED"),
+    ({"verdict": "INCONCLUSIVE"}, "wrong is INCONCLUSIVE, declared CONFIRMED"),
+    ({"errors": "2"}, "wrong has errors: 2"),
+    ({"controls_refuted": "1"}, "wrong has a near miss that is not refuted")])
+def test_a_statement_is_open_while_a_claim_that_names_it_is_not_as_declared(changes, why):
+    wrong = VERDICTS[0] | {"claim": "wrong", "decides": "A5", "expected": "CONFIRMED",
+                           "verdict": "CONFIRMED", "errors": "0", "controls": "3",
+                           "controls_refuted": "3"}
+    table = ledger([*VERDICTS, wrong]).set_index("id")
+    assert table.loc["A5", "judgement"] == "holds"
+    table = ledger([*VERDICTS, wrong | changes]).set_index("id")
+    assert table.loc["A5", ["judgement", "correction"]].to_list() == [OPEN, why]
+    assert (table.drop("A5")["judgement"] == TABLE.drop("A5")["judgement"]).all()
 
 
 def test_no_statement_is_left_open():
