@@ -17,8 +17,8 @@ class Verdict(StrEnum):
 
 
 # Of pictures, pages and terminals, which a colour-blind reader can tell apart.
-COLOURS = {"CONFIRMED": "#2a7f3f", "REFUTED": "#b3541e", "INCONCLUSIVE": "#5b6770",
-           "ERROR": "#b00020"}
+COLOURS = {"CONFIRMED": "#0072b2", "REFUTED": "#c25400", "INCONCLUSIVE": "#6b7680",
+           "ERROR": "#8b0020"}
 
 
 def judge(measured: tuple[float, float], claimed: tuple[float, float]) -> Verdict:

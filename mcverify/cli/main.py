@@ -246,7 +246,7 @@ def plot(
 
     results = Results(out)
     # A table says all that its picture shows: a claim of one's own needs no file by now.
-    kept = [word for word in names or [] if results.read(word)]
+    kept = [word for word in names or [] if results.file(word).exists()]
     words = [word for word in names or [] if word not in kept]
     claims, faults = select(words) if words else ([], ())
     kept += [claim.name for claim in claims if claim.name not in kept]

@@ -1,66 +1,81 @@
-"""From tables to pages: what all pictures share, their reading, style and saving."""
+"""What all pictures share: how tables are read, how pages look, how files are written."""
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from mcverify.declare.fault import UsageError
 from mcverify.results.folder import Results
+from mcverify.verdict import COLOURS
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; markers say the same in print.
-BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
+BLUE, VERMILLION = "#0072B2", "#C25400"  # of lines, which the colour-blind can tell apart
+# A marker and its face say a verdict in print as well.
+MARKERS: dict[str, dict[str, Any]] = {
+    verdict: {"marker": marker, "color": COLOURS[verdict], "markeredgecolor": COLOURS[verdict],
+              "markerfacecolor": face or COLOURS[verdict]}
+    for verdict, marker, face in (("CONFIRMED", "o", ""), ("REFUTED", "s", ""),
+                                  ("INCONCLUSIVE", "D", "white"), ("ERROR", "X", ""))}
 
 PAGE = 17 / 2.54  # the width of a picture in inches, so that 9 pt are 9 pt in print
+ROW = 0.22  # the height in inches of a line of 9 pt and its space
 STYLE: dict[Any, Any] = {
-         "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9, "legend.fontsize": 9,
-         "xtick.labelsize": 9, "ytick.labelsize": 9, "axes.grid": True, "grid.color": "0.9",
-         "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False,
-         "lines.markersize": 4.5, "lines.linewidth": 1.4, "axes.unicode_minus": True}
+    "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9, "legend.fontsize": 9,
+    "xtick.labelsize": 9, "ytick.labelsize": 9, "axes.grid": True, "grid.color": "0.9",
+    "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False,
+    "lines.markersize": 4.5, "lines.linewidth": 1.4, "axes.unicode_minus": True}
 
 
-def read(results: Results, name: str, columns: Iterable[str]) -> list[dict[str, str]]:
-    """The rows of a table, or UsageError if it is not there or lacks one of the columns."""
-    rows, file = results.read(name), results.claims / f"{name}.csv"
-    if not rows:
-        raise UsageError(f"{file}: no such table; run `mcverify run` first")
-    if missing := [column for column in columns if column not in rows[0]]:
-        raise UsageError(f"{file}: has no column {missing[0]}; run `mcverify run` first, which "
-                         "writes it anew")
-    return rows
+def read(
+    results: Results, name: str, texts: Sequence[str], numbers: Sequence[str] = ()
+) -> pd.DataFrame:
+    """A table with at least these columns; UsageError for one that is missing or damaged."""
+    file = results.file(name)
+    again = "; `mcverify run` makes it anew"
+    try:
+        rows = results.read(name)
+        if not rows:
+            wrong = "has no rows" if file.exists() else "no such table"
+            raise UsageError(f"{file}: {wrong}{again}")
+        if missing := [column for column in (*texts, *numbers) if column not in rows[0]]:
+            raise UsageError(f"{file}: has no column {missing[0]}{again}")
+        frame = pd.DataFrame(rows)
+        for column in numbers:
+            frame[column] = [float(text) for text in frame[column]]
+    except ValueError as error:
+        raise UsageError(f"{file}: is damaged ({error}){again}") from None
+    for column in [name for name in ("verdict", "expected") if name in texts]:
+        if strange := sorted(set(frame[column]) - set(COLOURS)):
+            raise UsageError(f"{file}: {strange[0]!r} is no verdict{again}")
+    return frame
 
 
-def numbers(rows: list[dict[str, str]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows)
-    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in frame if name != "scale"})
+@contextmanager
+def picture(
+    file: Path, height: float, width: float = PAGE,
+    layout: Literal["constrained"] | None = "constrained",
+) -> Iterator["Figure"]:
+    """A figure that is written to the file in the end; the settings of others stay as they are.
 
-
-def styled() -> AbstractContextManager[None]:
-    """Fonts and lines for print; UsageError if matplotlib is missing."""
+    UsageError if matplotlib is missing or the file cannot be written.
+    """
     try:
         from matplotlib import rc_context
+        from matplotlib.figure import Figure  # not pyplot, which keeps a state and seeks a display
     except ModuleNotFoundError as error:
         raise UsageError("plot: matplotlib is not installed; run `pip install 'mcverify[plot]'`"
                          ) from error
-    return rc_context(STYLE)
-
-
-def new_figure(height: float, width: float = PAGE) -> "Figure":
-    from matplotlib.figure import Figure  # and not pyplot, which keeps a state and seeks a display
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def save(figure: "Figure", file: Path) -> Path:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(file, dpi=200)
-    except OSError as error:
-        raise UsageError(f"--to {file.parent}: cannot be written to ({error.strerror}); choose "
-                         "another folder") from None
-    return file
+    with rc_context(STYLE):  # also while saving, when ticks are made that come into view
+        figure = Figure(figsize=(width, height), layout=layout)
+        yield figure
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(file, dpi=200)
+        except OSError as error:
+            raise UsageError(f"--to {file.parent}: cannot be written to ({error.strerror}); "
+                             "choose another folder") from None

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import ATLAS
-from mcverify.plot.page import BLUE, VERMILLION, new_figure, numbers, read, save, styled
+from mcverify.plot.page import BLUE, VERMILLION, picture, read
 from mcverify.results.folder import Results
 from mcverify.theory import softmax
 
@@ -29,18 +29,17 @@ MARKERS = "os^DvP"
 
 def draw_saturation(results: Results, folder: Path) -> Iterator[Path]:
     """Draw saturation.png and jacobian.png into the folder, yielding each when it is written."""
-    atlas = numbers(read(results, ATLAS, (
-        "d_k", "keys", "scale", "entropy_share", "entropy_share_stderr", "exact_entropy_share",
-        "frobenius_mean", "frobenius_mean_stderr", "frobenius_median")))
+    atlas = read(results, ATLAS, ("scale",), (
+        "d_k", "keys", "entropy_share", "entropy_share_stderr", "exact_entropy_share",
+        "frobenius_mean", "frobenius_mean_stderr", "frobenius_median"))
     for column, value in (("keys", 2), ("d_k", WIDTH_OF_JACOBIAN)):
         if value not in set(atlas[column]):
-            raise UsageError(f"{results.claims / ATLAS}.csv: has no row with {column} {value}, "
-                             "which the pictures show; run `mcverify run` first")
+            raise UsageError(f"{results.file(ATLAS)}: has no row with {column} {value}, which the "
+                             "pictures show; `mcverify run` makes it anew")
     for name, panels in (("saturation", _entropies), ("jacobian", _norms)):
-        with styled():
-            figure = new_figure(3.3)
+        file = folder / f"{name}.png"
+        with picture(file, 3.3) as figure:
             panels(figure, atlas)
-            file = save(figure, folder / f"{name}.png")
         yield file
 
 

@@ -171,10 +171,14 @@ class Results:
             file.unlink()
         return stale
 
+    def file(self, table: str) -> Path:
+        """Where a table stands or, by a claim's name, its file."""
+        folder = self.folder if table in RESERVED and table != ATLAS else self.claims
+        return folder / f"{table}.csv"
+
     def read(self, table: str) -> list[dict[str, str]]:
         """The rows of a table or, by a claim's name, of its file; none if it is not there."""
-        folder = self.folder if table in RESERVED and table != ATLAS else self.claims
-        file = folder / f"{table}.csv"
+        file = self.file(table)
         return read_rows(file) if file.exists() else []
 
     def made_with(self) -> dict[str, Any]:
