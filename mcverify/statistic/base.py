@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from mcverify.statistic.betting import interval_of_mean
 from mcverify.statistic.catoni import catoni
-from mcverify.statistic.estimate import Basis, Estimate, no_interval
+from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.studentised import (
     CAUTION,
     blocks_needed,
     first_order,
     quantile_of_t,
+    skewness,
+    standard_error,
     studentised,
 )
 
@@ -131,9 +133,9 @@ class Statistic:
         if self.ranged is None:
             raise ValueError(f"{self.name}.within: {self.name} has no interval for values of a "
                              "stated range; use mean or ratio")
-        if not (callable(low) or callable(high) or -math.inf < low < high < math.inf):
-            raise ValueError(f"{self.name}.within({low}, {high}): the range must be finite, and "
-                             "its low end below its high one")
+        self._check_one_kind(self.known)
+        if not (callable(low) or callable(high)):
+            check_ends(low, high, self.name)
         return replace(self, support=(low, high), basis=Basis.BOUND, anytime=True, moments=0)
 
     def with_variance(self, variance: Any, mean: Any = 0.0) -> "Statistic":
@@ -153,7 +155,15 @@ class Statistic:
         if self.about is None:
             raise ValueError(f"{self.name}.with_variance: {self.name} is no mean of one value a "
                              "block; use mean, variance or std")
+        self._check_one_kind(self.support)
+        if not (variance is None or callable(variance)):
+            check_variance(variance, self.name)
         return replace(self, known=(variance, mean))
+
+    def _check_one_kind(self, other: Any) -> None:
+        if other is not None:
+            raise ValueError(f"{self.name}: both a range and a variance are stated, and the "
+                             "interval rests on one; state one of the two")
 
     def informed(self, known: Known | None) -> "Statistic":
         """The same with what a law knows of the values, unless more is stated already."""
@@ -172,8 +182,12 @@ class Statistic:
 
         support, known = (pair and (number(pair[0]), number(pair[1]))
                           for pair in (self.support, self.known))
+        if support:
+            check_ends(*support, self.name)
         if known and known[0] is None:
             known = None
+        if known:
+            check_variance(known[0], self.name)
         return replace(self, support=support, known=known) if support or self.known else self
 
     @property
@@ -199,6 +213,7 @@ class Statistic:
                 check_range(flat(part), *self.support, self.name)
         return self.reduce(values)
 
+    @np.errstate(over="ignore", invalid="ignore")  # of values near the largest there are
     def estimate(self, table: Array, error_rate: float) -> Estimate:
         """The estimate, and an interval that misses at most at ``error_rate``, of block values.
 
@@ -224,12 +239,10 @@ class Statistic:
         assert self.known is not None
         variance, mean = self.known
         values = self.about(table, mean)
-        value, stderr = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
-        if not math.isfinite(stderr):
-            return no_interval(value, stderr, "the squares of the values overflow; use a larger "
-                                              "unit")
+        value = float(values.mean())
         return self._on_own_scale(Estimate(
-            value, stderr, *catoni(values, variance, error_rate), basis=Basis.MOMENTS))
+            value, standard_error(values - value), *catoni(values, variance, error_rate),
+            basis=Basis.MOMENTS))
 
     def _on_own_scale(self, found: Estimate) -> Estimate:
         if self.back is None:
@@ -244,11 +257,9 @@ class Statistic:
         if self.rests_on is not Basis.CALIBRATED:
             return 0.0
         t = quantile_of_t(len(table), error_rate)
-        values = self.influence(table)[1]
-        spread = float(np.mean(values**2))
-        skewness = float(np.mean(values**3)) / spread**1.5 if spread else 0.0
+        skew = skewness(self.influence(table)[1])
         lean = 0.0 if self.lean is None else self.lean(table)
-        return blocks_needed(t, self.caution, max(first_order(skewness, t), lean * t * t))
+        return blocks_needed(t, self.caution, max(first_order(skew, t), lean * t * t))
 
 
 def flat(values: Any) -> Array:
@@ -282,12 +293,24 @@ def mean_influence(table: Array) -> tuple[float, Array]:
 
 def by_betting(table: Array, low: float, high: float, error_rate: float) -> Estimate:
     """The mean of block values in [low, high], with the betting interval."""
-    shares = np.clip((table[:, 0] - low) / (high - low), 0.0, 1.0)
-    below, above = interval_of_mean(shares, error_rate)
-    stderr = (float(table[:, 0].std(ddof=1)) / math.sqrt(len(table)) if len(table) > 1
-              else math.nan)
-    return Estimate(float(table[:, 0].mean()), stderr, low + (high - low) * below,
-                    low + (high - low) * above)
+    width = high - low
+    below, above = interval_of_mean(np.clip((table[:, 0] - low) / width, 0.0, 1.0), error_rate)
+    value, influence = mean_influence(table)
+    return Estimate(value, standard_error(influence), low + width * below, high - width * above)
+
+
+def check_ends(low: float, high: float, name: str) -> None:
+    """Raise ValueError unless a range has ends, and the low one first."""
+    if not (low < high and high - low < math.inf):
+        raise ValueError(f"{name}.within({low}, {high}): the range must be finite, and its low end "
+                         "below its high one")
+
+
+def check_variance(variance: float, name: str) -> None:
+    """Raise ValueError unless a variance is one; an infinite one is for missing_moments."""
+    if not variance >= 0:
+        raise ValueError(f"{name}.with_variance({variance}): a variance is at least 0; give that "
+                         "of a block's value, or None where it is not known")
 
 
 def check_range(values: Array, low: float, high: float, name: str) -> None:

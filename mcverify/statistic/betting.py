@@ -26,6 +26,7 @@ from scipy.optimize import brentq
 Array = NDArray[np.float64]
 
 NEWTON_STEPS = 60
+BET_TOLERANCE = 1e-5  # of a last step of Newton's, which leaves about its square
 TINY = 1e-300
 ROUNDING = 1e-10  # to which the ends are found, in proportion
 
@@ -43,50 +44,60 @@ def threshold(blocks: int, error_rate: float) -> float:
 def log_wealth(gains: Array, least: float, most: float) -> float:
     """max over λ in [least, most] of Σ ln(1 + λ·gain), for least ≤ 0 ≤ most.
 
-    Every 1 + λ·gain must be at least 0, as for gains in [−1/most, −1/least]. The sum is concave in
-    λ, so Newton's steps, kept between the ends of a shrinking bracket, find its maximum.
+    Gains lie in [−1/most, −1/least], so that no 1 + λ·gain is below 0. The sum is concave in λ, so
+    Newton's steps, kept between the ends of a shrinking bracket, find its maximum; if they did not,
+    what is returned would be too small, and refute less. They begin with the best bet on gains of
+    the same mean that only take the ends of their range, which is no larger than the one sought.
 
     >>> x, m = np.array([0.0, 0.0, 0.0, 1.0]), 0.5
     >>> kl = 0.25 * math.log(0.25 / m) + 0.75 * math.log(0.75 / m)
     >>> round(log_wealth(x - m, -1 / (1 - m), 1 / m) / (4 * kl), 12)
     1.0
     """
-    upward = float(gains.sum()) > 0
+    total = float(gains.sum())
+    if total == 0:
+        return 0.0
+    upward = total > 0
     edge = most if upward else least
     factors = 1 + edge * gains
     if factors.min() > 0 and (float(np.sum(gains / factors)) >= 0) == upward:
-        return float(np.log(factors).sum())
-    near, far, bet = 0.0, edge, 0.0  # the slope changes its sign between near and far
+        return _positive(float(np.log(factors).sum()))
+    near = bet = -total / len(gains) * least * most
+    far = edge  # the slope changes its sign between near and far
     for _ in range(NEWTON_STEPS):
-        ratios = gains / (1 + bet * gains)
+        np.multiply(gains, bet, out=factors)  # in place: new arrays would cost as much again
+        factors += 1
+        ratios = np.divide(gains, factors, out=factors)
         slope, bend = float(ratios.sum()), float(np.dot(ratios, ratios))
         near, far = (bet, far) if (slope > 0) == upward else (near, bet)
-        step = slope / bend if bend > 0 else math.nan
-        proposed = bet + step
+        proposed = bet + (slope / bend if bend > 0 else math.nan)
         if not min(near, far) < proposed < max(near, far):
             proposed = (near + far) / 2
-        if abs(proposed - bet) <= 1e-9 * abs(proposed):
+        step, bet = proposed - bet, proposed
+        if abs(step) <= BET_TOLERANCE * abs(bet):
             break
-        bet = proposed
-    return max(float(np.log1p(bet * gains).sum()), 0.0)
+    return _positive(float(np.log(1 + bet * gains).sum()))
+
+
+def _positive(wealth: float) -> float:
+    """0 for less, since nobody needs to bet, and where rounding has left no number."""
+    return wealth if wealth > 0 else 0.0
 
 
 def refutes(shares: Array, mean: float, limit: float) -> bool:
-    """Whether values in [0, 1] make more than ``limit`` against the mean."""
-    if not 0 < mean < 1:
-        return bool(np.any(shares > 0)) if mean <= 0 else bool(np.any(shares < 1))
+    """Whether values in [0, 1] make more than ``limit`` against a mean between 0 and 1."""
     return log_wealth(shares - mean, -1 / (1 - mean), 1 / mean) > limit
 
 
 def interval_of_mean(shares: Array, error_rate: float) -> tuple[float, float]:
-    """The interval above for values in [0, 1]: (low, high).
+    """The interval above for values in [0, 1]: how far its ends are from 0, and from 1.
 
-    >>> low, high = interval_of_mean(np.ones(64), 2e-3)
-    >>> high, round(low, 6) == round(math.exp(-threshold(64, 2e-3) / 64), 6)
-    (1.0, True)
+    >>> low, from_one = interval_of_mean(np.ones(64), 2e-3)
+    >>> round(low, 6) == round(math.exp(-threshold(64, 2e-3) / 64), 6), from_one
+    (True, 0.0)
     """
     limit = threshold(len(shares), error_rate)
-    return _low_end(shares, limit), 1 - _low_end(1 - shares, limit)
+    return _low_end(shares, limit), _low_end(1 - shares, limit)
 
 
 def _low_end(shares: Array, limit: float) -> float:
@@ -95,19 +106,26 @@ def _low_end(shares: Array, limit: float) -> float:
     if centre <= TINY:
         return 0.0
 
-    def excess(log_factor: float) -> float:
+    def wealth(log_factor: float) -> float:
         mean = centre * math.exp(log_factor)
-        return log_wealth(shares - mean, -1 / (1 - mean), 1 / mean) - limit if mean < 1 else -limit
+        return log_wealth(shares - mean, -1 / (1 - mean), 1 / mean) if mean < 1 else 0.0
 
-    return centre * math.exp(lower_root(excess))
+    spread = float(shares.std()) / centre
+    return centre * math.exp(lower_root(wealth, limit, spread, len(shares)))
 
 
-def lower_root(excess: Callable[[float], float]) -> float:
-    """The u < 0 where excess, which is negative at 0, rises to 0; rounded down, the safe side.
+def lower_root(
+    wealth: Callable[[float], float], limit: float, spread: float, blocks: int
+) -> float:
+    """The u < 0 where wealth(u), which falls to 0 at u = 0, is ``limit``; rounded down, the safe
+    side, and −inf if that is further than any number of double precision.
 
-    −inf if that is further than any number of double precision.
+    ``spread``, the standard deviation of what is bet on in the unit of u, tells where to look.
     """
-    far = -0.01
+    def excess(u: float) -> float:  # roots make it nearly straight
+        return math.sqrt(wealth(u)) - math.sqrt(limit)
+
+    far = -1.1 * (spread * math.sqrt(2 * limit / blocks) + limit / blocks)
     while excess(far) < 0:
         far *= 2
         if far < -700:

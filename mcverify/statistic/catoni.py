@@ -18,6 +18,10 @@ from scipy.optimize import brentq
 
 Array = NDArray[np.float64]
 
+TINY = 1e-300  # a variance of at most less is one of at most this
+FAR = 1e150  # where ψ stays as it is, between its bounds, so that no square overflows
+ROUNDING = 1e-10  # to which the ends are found, in proportion
+
 
 def catoni(values: Array, variance: float, error_rate: float) -> tuple[float, float]:
     """The interval above, (low, high), for a variance of at least 0 that is finite.
@@ -26,28 +30,27 @@ def catoni(values: Array, variance: float, error_rate: float) -> tuple[float, fl
     >>> round(low, 4), round(high, 4)
     (-0.1745, 0.1745)
     """
-    centre, blocks = float(values.mean()), len(values)
-    if variance == 0:
-        return centre, centre
+    if variance == 0:  # all values are the mean, but for rounding
+        return float(values.min()), float(values.max())
     log_rate = math.log(2 / error_rate)
-    scale = math.sqrt(2 * log_rate / (blocks * variance))
-    allowed = 2 * log_rate  # nλ²v/2 is ln(2/α) as well
+    scale = math.sqrt(2 * log_rate / len(values) / max(variance, TINY))
+    centre, allowed = float(values.mean()), 2 * log_rate  # nλ²v/2 is ln(2/α) as well
+    x = scale * (values - centre)
+    return centre - _high_end(-x, allowed) / scale, centre + _high_end(x, allowed) / scale
 
-    def influence(theta: float) -> float:
-        x = scale * (values - theta)
-        size = np.abs(x)
-        return float(np.sum(np.copysign(np.log1p(size + size * size / 2), x)))
 
-    def end(sign: int) -> float:
-        def excess(theta: float) -> float:  # falls as theta grows
-            return influence(theta) + sign * allowed
+def _high_end(x: Array, allowed: float) -> float:
+    """The shift for which Σψ(x − shift) has fallen to −allowed; rounded up, the safe side."""
+    def excess(shift: float) -> float:
+        y = x - shift
+        size = np.minimum(np.abs(y), FAR)
+        return float(np.sum(np.copysign(np.log1p(size + size * size / 2), y))) + allowed
 
-        low = high = centre
-        reach = allowed / (blocks * scale)
-        while excess(low) < 0:
-            low, reach = low - reach, 2 * reach
-        while excess(high) > 0:
-            high, reach = high + reach, 2 * reach
-        return low if low == high else float(brentq(excess, low, high, xtol=1e-12 * reach))
-
-    return end(-1), end(1)
+    low, high, reach = 0.0, 0.0, allowed / len(x)
+    while excess(high) > 0:
+        high, reach = high + reach, 2 * reach
+    while excess(low) < 0:
+        low, reach = low - reach, 2 * reach
+    if low == high:
+        return low
+    return float(brentq(excess, low, high, xtol=ROUNDING * reach)) + 2 * ROUNDING * reach

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.statistic.base import Statistic
+from mcverify.statistic.estimate import Basis
 
 Array = NDArray[np.float64]
 
@@ -25,7 +26,7 @@ def wrong_influence(statistic: Statistic, table: Array) -> str:
 
     The two may differ by a tenth, and by twice the second order. Nothing is said of fewer than two
     blocks a group, of an estimate that has no first order to speak of or needs all groups, nor of
-    a statistic with an interval of its own, which asks for no influence.
+    a statistic with an interval of its own, or a theorem's, which asks for no influence.
 
     >>> from dataclasses import replace
     >>> from mcverify.statistic import mean
@@ -35,7 +36,8 @@ def wrong_influence(statistic: Statistic, table: Array) -> str:
     >>> wrong_influence(replace(mean, influence=lambda t: (t.mean(), t[:, 0])), table)
     'the influence values of mean have mean 1.91; it must be 0: subtract it'
     """
-    if statistic.interval is not None or len(table) < 2 * GROUPS:
+    calibrated = statistic.interval is None and statistic.rests_on is Basis.CALIBRATED
+    if not calibrated or len(table) < 2 * GROUPS:
         return ""
     name = f"the influence values of {statistic.name}"
     value, influence = statistic.influence(table)

@@ -54,7 +54,8 @@ def _about_grand_mean(table: Array) -> tuple[Array, Array, Array, Array]:
 def _kurtosis_influence(table: Array) -> tuple[float, Array]:
     shift, y2, y3, y4 = _about_grand_mean(table)
     m2, m3, m4 = float(y2.mean()), float(y3.mean()), float(y4.mean())
-    if not m2 > (MIN_SPREAD * np.abs(table[:, 0]).max()) ** 2:  # of a constant, but for rounding
+    constant = m2 <= (MIN_SPREAD * np.abs(table[:, 0]).max()) ** 2  # but for rounding
+    if constant or not 0 < m2 * m2 < math.inf:  # or in a unit without fourth powers
         return math.nan, np.zeros(len(table))
     influence = (y4 - m4 - 4 * m3 * shift) / m2**2 - 2 * m4 * (y2 - m2) / m2**3
     return m4 / m2**2 - 3, influence

@@ -1,4 +1,14 @@
-"""Medians and other quantiles, whose interval holds for every law."""
+"""Medians and other quantiles, whose interval holds for every law.
+
+Let q be the quantile. That the interval begins beyond q needs the shares of values ≤ q to refute
+the level downwards, though their mean is at least the level; that it ends before q needs the shares
+of values < q to refute it upwards, though their mean is at most the level. With ties those shares
+differ. The halves of the betting portfolio, downwards on the former and upwards on the latter, are
+together still worth 1 at first and a supermartingale, so either half reaches 1/α with probability
+α at most. And a half does where its best bet makes 2√(n + 1)/α: what the whole portfolio misses of
+that is at most a factor √(πn + 1), so it has 2/(√π·α), of which the other half, whose bets all
+lose, has less than 1; and 2/√π is 1 + 0.128, which is enough for every α up to 0.128.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,6 +18,7 @@ import numpy as np
 from mcverify.statistic.base import Array, Statistic, flat
 from mcverify.statistic.betting import refutes, threshold
 from mcverify.statistic.estimate import Basis, Estimate
+from mcverify.statistic.studentised import standard_error
 
 
 def _last(true_at: Callable[[int], bool], start: int, step: int, end: int) -> int | None:
@@ -34,8 +45,8 @@ def _quantile_error(table: Array, level: float) -> float:
         return float(np.quantile(table, min(max(share, 0.0), 1.0), method="inverted_cdf"))
 
     below = (table <= at(level)).mean(axis=1)
-    error = float(below.std(ddof=1)) / math.sqrt(len(table)) if len(table) > 1 else 0.0
-    if error == 0:
+    error = standard_error(below - below.mean())
+    if not error > 0:
         return math.nan
     return (at(level + 2 * error) - at(level - 2 * error)) / 4
 

@@ -8,6 +8,7 @@ import numpy as np
 from mcverify.statistic.base import Array, Statistic, block_means
 from mcverify.statistic.betting import log_wealth, lower_root, threshold
 from mcverify.statistic.estimate import Basis, Estimate, no_interval
+from mcverify.statistic.studentised import standard_error
 
 
 def _ratio_reduce(values: Any) -> Array:
@@ -36,24 +37,28 @@ def _ratio_lean(table: Array) -> float:
 def _ratio_within(table: Array, low: float, high: float, error_rate: float) -> Estimate:
     """r holds E(x − r·y) = 0, with y ≥ 0: a bet on x − r·y for each r, by the same theorem.
 
-    x − r·y falls as r grows, block by block, and so does what the best bettor makes upwards: the r
-    that are not refuted are an interval.
+    As r grows, x − r·y falls block by block and the most that may be bet on it falls as well, so
+    the best bettor upwards makes less; and downwards more. So the r not refuted are an interval.
     """
-    x, y = table.T
     value, influence = _ratio_influence(table)
-    stderr = float(influence.std(ddof=1)) / math.sqrt(len(table))
+    stderr = standard_error(influence)
     if low < 0 or not value > 0:
         return no_interval(value, stderr, "a ratio of values in a stated range needs numerator and "
-                                          "denominator of at least 0, with means above 0")
-    limit = threshold(len(table), error_rate)
+                                          "denominator of at least 0, with means above 0", low < 0)
+    limit, blocks = threshold(len(table), error_rate), len(table)
+    x, y = np.clip(table, low, high).T / high
 
-    def excess(log_factor: float) -> float:
+    def wealth(log_factor: float) -> float:
         r = value * math.exp(log_factor)
-        least, most = low - r * high, high - r * low  # of x − r·y
-        return log_wealth(x - r * y, -1 / most, -1 / least) - limit
+        least, most = low / high - r, 1 - r * (low / high)  # of x − r·y
+        if not least < 0 < most:
+            return math.inf  # no values in the range have such a ratio
+        return log_wealth(x - r * y, -1 / most, -1 / least)
 
-    return Estimate(value, stderr, value * math.exp(lower_root(excess)),
-                    value * math.exp(-lower_root(lambda u: excess(-u))))
+    spread = float(influence.std()) / value
+    below, above = (lower_root(side, limit, spread, blocks)
+                    for side in (wealth, lambda u: wealth(-u)))
+    return Estimate(value, stderr, value * math.exp(below), value * math.exp(-above))
 
 
 ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3, lean=_ratio_lean,
@@ -116,23 +121,26 @@ def slope(of: Statistic) -> Statistic:
         weights = _slope_weights(table)
         found = [of.estimate(column, error_rate / len(weights))
                  for column in np.moveaxis(table[:, :, 1:], 1, 0)]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value, low, high = (np.log(np.maximum([getattr(each, name) for each in found], 0.0))
-                                for name in ("value", "low", "high"))
-            stderr = np.linalg.norm(weights * [each.stderr / each.value for each in found])
-        ends = np.where(weights > 0, [low, high], [high, low]) @ weights
+        logs = [_positive_log(of, each.value) for each in found]
+        stderr = np.linalg.norm(weights * [each.stderr / each.value for each in found])
+        with np.errstate(divide="ignore"):
+            ends = np.log(np.maximum([[each.low, each.high] for each in found], 0.0))
+        ends[weights == 0] = 0  # of which nothing counts, also where they are infinite
+        low, high = np.where(weights > 0, ends.T, ends.T[::-1]) @ weights
         reason = next((each.reason for each in found if each.reason), "")
-        return Estimate(float(weights @ value), float(stderr), float(ends[0]), float(ends[1]),
-                        reason)
+        return Estimate(float(weights @ logs), float(stderr), float(low), float(high), reason,
+                        final=any(each.final for each in found))
+
+    def ranged(table: Array, low: float, high: float, error_rate: float) -> Estimate:
+        return joined(of.within(low, high), table, error_rate)
 
     own = of.rests_on is not Basis.CALIBRATED
-    return Statistic(f"slope of {of.name}", reduce, influence, moments=of.moments,
+    return Statistic(f"slope of {of.name}", reduce, influence, moments=0 if own else of.moments,
                      parts=None if own else parts, curvature=None if own else curvature,
-                     lean=None if own else lean, caution=of.caution, basis=of.basis,
+                     lean=None if own else lean, caution=of.caution, basis=of.rests_on,
                      anytime=of.anytime, support=of.support,
                      interval=(lambda table, rate: joined(of, table, rate)) if own else None,
-                     ranged=lambda table, low, high, rate: joined(
-                         of.within(low, high), table, rate))
+                     ranged=ranged if of.ranged and not of.known else None)
 
 
 class _Logarithm(NamedTuple):
@@ -153,11 +161,16 @@ def _logarithm(of: Statistic, table: Array) -> _Logarithm:
     if of.back is not None and value > 0:
         own, step = of.back(value), 1e-6
         power = math.log(of.back(value * (1 + step)) / of.back(value * (1 - step))) / (2 * step)
-    if not own > 0:
-        raise ValueError(f"slope({of.name}): found {own:g}; only a positive number grows like a "
-                         "power")
+    log = _positive_log(of, own)
     curvature = 0.0 if of.curvature is None else of.curvature(table)
-    return _Logarithm(math.log(own), power * part / value, power * curvature / value, power)
+    return _Logarithm(log, power * part / value, power * curvature / value, power)
+
+
+def _positive_log(of: Statistic, value: float) -> float:
+    if not value > 0:
+        raise ValueError(f"slope({of.name}): found {value:g}; only a positive number grows like a "
+                         "power")
+    return math.log(value)
 
 
 def _slope_weights(table: Array) -> Array:

@@ -41,7 +41,6 @@ def blocks_needed(t: float, caution: float, first: float) -> float:
     return max(caution * t * t, (first / MAX_DELTA) ** 2)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of values near the largest there are
 def studentised(
     value: float, influence: Array, error_rate: float,
     parts: Array | None = None, curvature: float = 0.0, caution: float = CAUTION,
@@ -69,30 +68,49 @@ def studentised(
     blocks = len(influence)
     if blocks < 2:
         return no_interval(value, math.nan, "one block has no spread to judge by")
-    unit = float(np.abs(influence).max()) or 1.0  # in which squares do not underflow
-    influence = influence / unit
-    stderr = unit * math.sqrt(float(np.dot(influence, influence)) / (blocks - 1) / blocks)
+    stderr = standard_error(influence)
     if not math.isfinite(stderr):
-        return no_interval(value, stderr, "the squares of the values overflow; use a larger unit")
+        return no_interval(value, stderr, "the squares of the values overflow; use a larger unit",
+                           final=True)
     if not stderr > MIN_SPREAD * abs(value):
         return no_interval(value, stderr, "the values do not vary from block to block; for a "
-                                          "share or an identity use the statistic proportion")
+                                          "share or an identity use the statistic proportion, for "
+                                          "values in a known range mean.within or ratio.within",
+                           final=True)
     t = quantile_of_t(blocks, error_rate)
     if blocks < blocks_needed(t, caution, 0.0):
         return no_interval(value, stderr, f"{blocks} blocks are too few at this error rate")
     columns = [influence] if parts is None else [influence, *(parts - parts.mean(axis=0)).T]
-    skewness = max(abs(_skewness(column)) for column in columns)
-    first = first_order(skewness, t), lean * t * t
+    skew = max(abs(skewness(column)) for column in columns)
+    first = first_order(skew, t), lean * t * t
     if not blocks >= blocks_needed(t, caution, max(first)):
         curved = f" and lean {lean:.3g}" if lean else ""
         return no_interval(value, stderr, "the blocks are too skew for an interval: skewness "
-                                          f"{skewness:.3g}{curved} over {blocks} blocks")
+                                          f"{skew:.3g}{curved} over {blocks} blocks"
+                                          f"{_repair(influence)}")
     second = max(second_order(_excess(column), t, blocks) for column in columns)
     half = (t + sum(first) / math.sqrt(blocks) + second) * stderr + curvature * t * t / blocks
     return Estimate(value, stderr, value - half, value + half)
 
 
-def _skewness(values: Array) -> float:
+def standard_error(departures: Array) -> float:
+    """Of the mean of independent values, by their departures from it; nan of a single one."""
+    blocks = len(departures)
+    if blocks < 2:
+        return math.nan
+    unit = float(np.abs(departures).max()) or 1.0  # in which squares do not underflow
+    departures = departures / unit
+    return unit * math.sqrt(float(np.dot(departures, departures)) / (blocks - 1) / blocks)
+
+
+def _repair(influence: Array) -> str:
+    """What would decide sooner: events are known by their two values."""
+    two = np.all((influence == influence.min()) | (influence == influence.max()))
+    return "; they take two values: for events use the statistic proportion" if two else ""
+
+
+def skewness(values: Array) -> float:
+    """Of values with mean 0, in any unit; 0 of a constant."""
     values = _in_unit(values)
     squares = values * values
     second = float(squares.mean())
