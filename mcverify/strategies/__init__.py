@@ -1,4 +1,4 @@
-"""From what a property leaves open to Hypothesis strategies: laws, widths, draws, rows of scores.
+"""Hypothesis strategies for what a property leaves open: laws, widths, draws, rows of scores.
 
 All shrink to the simplest that still fails: the normal law, one coordinate, scale 1, seed 0, equal
 scores. So a property of attention is a few lines, and a counterexample is one that can be read::
@@ -51,8 +51,7 @@ except ImportError as error:
                       "pip install 'mcverify[test]'") from error
 
 from mcverify.strategies.drawn import Draw, draws, laws, worlds
-from mcverify.strategies.matrices import covariances, means
-from mcverify.strategies.numbers import scales, seeds, tokens, widths
+from mcverify.strategies.numbers import covariances, means, scales, seeds, tokens, widths
 from mcverify.strategies.rows import score_rows, weights
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""From a family, a width and a seed to laws, to worlds, and to the q and k that they draw."""
+"""Draw laws, worlds, and the q and k that they draw in turn."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar

@@ -1,4 +1,4 @@
-"""From what is wanted to laws of each name with drawn parameters: the catalogue of strategies."""
+"""Make laws of each name with drawn parameters: the catalogue behind strategies.laws."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,8 +12,14 @@ from hypothesis.strategies import SearchStrategy
 from mcverify import laws
 from mcverify.attention.vectors import PAIRINGS
 from mcverify.laws import Law, initialisation
-from mcverify.strategies.matrices import covariances, means
-from mcverify.strategies.numbers import LEAST_ORDER, hundredths, orders, seeds
+from mcverify.strategies.numbers import (
+    LEAST_ORDER,
+    covariances,
+    hundredths,
+    means,
+    orders,
+    seeds,
+)
 from mcverify.strategies.wanted import Kind, Wanted
 
 RHO, SHARE = hundredths(-1, 1), hundredths(0, 1)

@@ -1,4 +1,4 @@
-"""From a number of keys to rows of scores, and of softmax weights, with the corners they have."""
+"""Draw rows of scores and of softmax weights, with the corners that they have."""
 
 import math
 from typing import Literal

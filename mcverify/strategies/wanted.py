@@ -1,4 +1,4 @@
-"""From the switches of a choice among laws to whether a law, or a way to make laws, has them."""
+"""Say whether a law, or a way to make laws, has what is asked for."""
 
 import math
 from collections.abc import Callable
