@@ -5,41 +5,34 @@
 """
 
 from mcverify.laws import initialisation
-from mcverify.laws.affine import linear, scaled
 from mcverify.laws.coordinates import (
     STANDARD,
     exponential,
-    iid,
     laplace,
     normal,
     rademacher,
     sparse,
+    stable,
     student_t,
     uniform,
 )
-from mcverify.laws.covariance import autoregressive, gaussian, low_rank, unequal
-from mcverify.laws.dependence import (
+from mcverify.laws.coordinates_tied import (
     common_scale,
-    correlated,
     equicorrelated,
-    identical,
-    independent,
-    shifted,
+    multivariate_t,
+    sign_products,
 )
-from mcverify.laws.heavy import stable
+from mcverify.laws.covariance import autoregressive, gaussian, low_rank, unequal
+from mcverify.laws.distributions import iid
 from mcverify.laws.law import Law, Moments
-from mcverify.laws.measured import measured, measured_file, minilm
-from mcverify.laws.projected import projected
-from mcverify.laws.tokens import memory, shared_query, topic
-from mcverify.laws.transforms import (
-    clipped,
-    layer_norm,
-    quantised,
-    rms_norm,
-    rotary,
-    unit_norm,
-)
-from mcverify.laws.uncorrelated import multivariate_t, random_sign, sign_products
+from mcverify.laws.linear_image import linear
+from mcverify.laws.projection import projected
+from mcverify.laws.q_tied_to_k import correlated, identical, independent, random_sign
+from mcverify.laws.real_tokens import measured, measured_file, minilm
+from mcverify.laws.rotary_positions import rotary
+from mcverify.laws.shift_scale import scaled, shifted
+from mcverify.laws.tokens_tied import memory, shared_query, topic
+from mcverify.laws.transforms import clipped, layer_norm, quantised, rms_norm, unit_norm
 
 __all__ = [
     "STANDARD",

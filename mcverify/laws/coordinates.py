@@ -1,21 +1,31 @@
-"""From a distribution of one coordinate to a law whose coordinates are all independent."""
+"""Laws whose coordinates are all independent draws of one distribution."""
 
-import hashlib
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from scipy.special import erfc, gammainc
 
-from mcverify.laws.law import Array, Moments
+from mcverify.laws.law import (
+    Array,
+    Law,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Side,
+    Sizes,
+    Which,
+    require,
+    require_law,
+)
 
-Sample = Callable[[np.random.Generator, tuple[int, ...]], Array]
+Sample = Callable[[Rng, tuple[int, ...]], Array]
 
 
 @dataclass(frozen=True)
-class Iid:
+class Iid(LawBase):
     """Every coordinate of every query and key is an independent draw of one distribution.
 
     Attributes
@@ -26,6 +36,9 @@ class Iid:
     fourth_moment : the standardised fourth moment κ = E((x − mean)/std)⁴; the normal law has 3.
     finite_moments : the order below which absolute moments exist.
     symmetric : known to be symmetric about its mean (about 0, where it has no mean).
+    atoms : values that have a probability of their own, with it; () where none has, None where
+        it is not known.
+    sizes : as in ``Side``.
     """
 
     name: str
@@ -35,14 +48,13 @@ class Iid:
     variance: float = field(default=1.0, compare=False)
     finite_moments: float = math.inf
     symmetric: bool = False
-    coupled: bool = field(default=False, init=False)
+    atoms: tuple[tuple[float, float], ...] | None = field(default=None, compare=False)
+    sizes: Sizes | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.name
 
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         """Fresh (q, k), each (blocks, tokens, d_k), all coordinates independent."""
         shape = (blocks, tokens, d_k)
         return self.sample(rng, shape), self.sample(rng, shape)
@@ -53,27 +65,54 @@ class Iid:
         cov = np.diag(np.full(d_k, self.variance))
         return Moments(mean, mean, cov, cov, np.zeros((d_k, d_k)))
 
+    def side(self, which: Which, d_k: int) -> Side:
+        """All orders alike, and all signs if coordinates are symmetric about 0."""
+        symmetric = self.symmetric and not abs(self.mean) > 0  # nan: no mean
+        if self.atoms is None:
+            return Side(True, symmetric, True, sizes=self.sizes)
+        equal = sum(share**d_k for _, share in self.atoms)
+        zero = dict(self.atoms).get(0.0, 0.0) ** d_k
+        discrete = math.isclose(sum(share for _, share in self.atoms), 1)
+        return Side(True, symmetric, True, equal, zero, self.atoms if discrete else None,
+                    self.sizes)
 
-def _signs(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+
+def _signs(rng: Rng, shape: tuple[int, ...]) -> Array:
     # One random bit a sign: an order of magnitude faster than drawing integers.
     count = math.prod(shape)
     bits = np.unpackbits(np.frombuffer(rng.bytes((count + 7) // 8), np.uint8), count=count)
     return (2.0 * bits.astype(np.float64) - 1.0).reshape(shape)
 
 
-def _laplace(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def _laplace(rng: Rng, shape: tuple[int, ...]) -> Array:
     # A signed exponential takes a third of the time of Generator.laplace, which needs a logarithm.
     x = rng.standard_exponential(shape)
     x *= math.sqrt(0.5) * _signs(rng, shape)
     return x
 
 
-normal = Iid("normal", lambda rng, shape: rng.standard_normal(shape), 3.0, symmetric=True)
-rademacher = Iid("rademacher", _signs, 1.0, symmetric=True)
+def _normal_sizes(p: int, b: Array) -> Pair:
+    return math.prod(range(p - 1, 0, -2)) * gammainc((p + 1) / 2, b**2 / 2), erfc(b / math.sqrt(2))
+
+
+def _laplace_sizes(p: int, b: Array) -> Pair:
+    inside = math.factorial(p) / 2 ** (p / 2) * gammainc(p + 1, math.sqrt(2) * b)
+    return inside, np.exp(-math.sqrt(2) * b)
+
+
+def _uniform_sizes(p: int, b: Array) -> Pair:
+    share = np.minimum(b / math.sqrt(3), 1.0)
+    return 3 ** (p / 2) / (p + 1) * share ** (p + 1), 1 - share
+
+
+normal = Iid("normal", lambda rng, shape: rng.standard_normal(shape), 3.0, symmetric=True,
+             atoms=(), sizes=_normal_sizes)
+rademacher = Iid("rademacher", _signs, 1.0, symmetric=True, atoms=((-1.0, 0.5), (1.0, 0.5)))
 uniform = Iid("uniform", lambda rng, shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape), 1.8,
-              symmetric=True)
-laplace = Iid("laplace", _laplace, 6.0, symmetric=True)
-exponential = Iid("exponential", lambda rng, shape: rng.standard_exponential(shape) - 1.0, 9.0)
+              symmetric=True, atoms=(), sizes=_uniform_sizes)
+laplace = Iid("laplace", _laplace, 6.0, symmetric=True, atoms=(), sizes=_laplace_sizes)
+exponential = Iid("exponential", lambda rng, shape: rng.standard_exponential(shape) - 1.0, 9.0,
+                  atoms=())
 
 STANDARD = (normal, rademacher, uniform, laplace)
 
@@ -86,9 +125,8 @@ def student_t(df: float) -> Iid:
     >>> str(student_t(5)), student_t(5).fourth_moment, student_t(5).finite_moments
     ('student_t-5', 9.0, 5.0)
     """
-    if not 0.05 <= df < math.inf:
-        raise ValueError(f"student_t(df={df}): df must be at least 0.05, below which draws "
-                         "overflow, and finite; use laws.normal for the limit")
+    require(0.05 <= df < math.inf, f"student_t(df={df}): df must be at least 0.05, below which "
+                                   "draws overflow, and finite; use laws.normal for the limit")
     scale = math.sqrt((df - 2) / df) if df > 2 else 1.0
     return Iid(
         f"student_t-{df:.12g}",
@@ -98,6 +136,7 @@ def student_t(df: float) -> Iid:
         variance=1.0 if df > 2 else math.inf,
         finite_moments=float(df),
         symmetric=True,
+        atoms=(),
     )
 
 
@@ -109,96 +148,65 @@ def sparse(share: float) -> Iid:
     >>> str(sparse(0.1)), round(sparse(0.1).fourth_moment, 12)
     ('sparse-0.1', 30.0)
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"sparse(share={share}): the share of coordinates that are not 0 must be "
-                         "above 0 and at most 1; use e.g. sparse(0.1)")
+    require(0 < share <= 1, f"sparse(share={share}): the share of coordinates that are not 0 must "
+                            "be above 0 and at most 1; use e.g. sparse(0.1)")
     scale = 1 / math.sqrt(share)
 
-    def sample(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    def sample(rng: Rng, shape: tuple[int, ...]) -> Array:
         return np.where(rng.random(shape) < share, scale * rng.standard_normal(shape), 0.0)
 
-    return Iid(f"sparse-{share:.12g}", sample, fourth_moment=3 / share, symmetric=True)
+    return Iid(f"sparse-{share:.12g}", sample, fourth_moment=3 / share, symmetric=True,
+               atoms=((0.0, 1 - share),))
 
 
-def iid(distribution: Any, raw: bool = False) -> Iid:
-    """The law of a frozen ``scipy.stats`` distribution, standardised unless ``raw=True``.
+def stable(alpha: float) -> Iid:
+    """The symmetric α-stable law: sums of d coordinates have its own shape, d^(1/α) times as wide.
 
-    Mean, variance and fourth moment are taken from it; the order of its finite moments is read
-    off its tails. Raises TypeError for anything else, ValueError when it cannot be standardised.
+    Its characteristic function is exp(−abs(t)^α), so α = 1 is the Cauchy law. α = 2, the only one
+    with a variance, is scaled to variance 1 and so is the normal law. Absolute moments exist below
+    order α. Drawn by the formula of Chambers, Mallows and Stuck (1976, doi:
+    10.1080/01621459.1976.10480344). Raises ValueError unless 0.1 <= alpha <= 2: below, draws
+    leave the range of double precision.
 
-    >>> from scipy import stats
-    >>> law = iid(stats.gamma(4))
-    >>> str(law), law.mean, law.variance, law.fourth_moment
-    ('iid[gamma-4]', 0.0, 1.0, 4.5)
+    >>> str(stable(1.5)), stable(1.5).finite_moments, stable(1.5).mean, stable(1.5).variance
+    ('stable-1.5', 1.5, 0.0, inf)
+    >>> stable(2).variance, stable(2).fourth_moment
+    (1.0, 3.0)
     """
-    if not (hasattr(distribution, "dist") and hasattr(distribution, "rvs")):
-        raise TypeError(f"iid({distribution!r}): takes a frozen scipy.stats distribution; "
-                        "freeze it by calling it, e.g. scipy.stats.gamma(4)")
-    mean, variance, _, excess = (float(value) for value in distribution.stats(moments="mvsk"))
-    if raw:
-        shift, scale = 0.0, 1.0
-    elif math.isfinite(mean) and 0 < variance < math.inf:
-        shift, scale = mean, math.sqrt(variance)
-    else:
-        raise ValueError(f"iid({_frozen_name(distribution)}): mean {mean:.12g} and variance "
-                         f"{variance:.12g} cannot be standardised; use raw=True")
+    require(0.1 <= alpha <= 2, f"stable(alpha={alpha}): alpha must be at least 0.1 and at most 2; "
+                               "use e.g. stable(1.5)")
 
-    def sample(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-        drawn = np.asarray(distribution.rvs(size=shape, random_state=rng), dtype=np.float64)
-        return (drawn - shift) / scale
+    def sample(rng: Rng, shape: tuple[int, ...]) -> Array:
+        u = math.pi * (rng.random(shape) - 0.5)
+        w = rng.standard_exponential(shape)
+        x = np.sin(alpha * u) / np.cos(u) ** (1 / alpha)
+        x *= (np.cos((1 - alpha) * u) / w) ** ((1 - alpha) / alpha)
+        return x if alpha < 2 else math.sqrt(0.5) * x
 
+    normal = alpha == 2
     return Iid(
-        f"{'raw' if raw else 'iid'}[{_frozen_name(distribution)}]",
+        f"stable-{alpha:.12g}",
         sample,
-        fourth_moment=excess + 3,
-        mean=mean if raw else 0.0,
-        variance=variance if raw else 1.0,
-        finite_moments=tail_index(distribution),
+        fourth_moment=3.0 if normal else math.inf,
+        mean=0.0 if alpha > 1 else math.nan,
+        variance=1.0 if normal else math.inf,
+        finite_moments=math.inf if normal else float(alpha),
+        symmetric=True,
+        atoms=(),
     )
 
 
-def _frozen_name(distribution: Any) -> str:
-    args = [f"{value:.12g}" for value in distribution.args]
-    named = [f"{name}:{value:.12g}" for name, value in sorted(distribution.kwds.items())]
-    told = []
-    if type(distribution.dist).__name__ in ("rv_sample", "rv_histogram"):
-        # Made from a table, it has no parameters to be told apart by: its quantiles do it.
-        quantiles = np.asarray(distribution.ppf((np.arange(512) + 0.5) / 512), dtype=np.float64)
-        told = [hashlib.blake2b(quantiles.tobytes(), digest_size=4).hexdigest()]
-    return "-".join([distribution.dist.name, *args, *named, *told])
+def require_iid(law: Law, kind: str) -> None:
+    """Raise ValueError unless what a law of this kind is made of has iid coordinates."""
+    require_law(law, kind)
+    require(isinstance(law, Iid), f"{kind}: the base law {law} must have independent coordinates; "
+                                  "use laws.normal, or another law of one coordinate")
 
 
-def tail_index(distribution: Any) -> float:
-    """The a of the heavier tail P(abs(x) > u) ~ u^−a, inf for tails lighter than any power.
-
-    Moments exist below order a. For a continuous law it is read off the quantiles at 1e-50 and
-    1e-100 (Student t gives its df), so a law that only looks heavy there, such as a wide
-    lognormal, gets a finite order: too few moments declared is the safe side. Where quantiles
-    give out or stand still, and for discrete laws, the moments themselves are asked.
-
-    >>> from scipy import stats
-    >>> [round(tail_index(law), 6) for law in (stats.t(3), stats.cauchy(), stats.norm())]
-    [3.0, 1.0, inf]
-    """
-    if not hasattr(distribution.dist, "pdf"):
-        return _moments_by_value(distribution)
-    near, far = 1e-50, 1e-100
-    left, right = distribution.support()
-    index = math.inf
-    for end, quantile in ((left, distribution.ppf), (right, distribution.isf)):
-        if math.isfinite(end):
-            continue  # no tail on this side
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of quantiles that give out
-            inner, outer = abs(float(quantile(near))), abs(float(quantile(far)))
-        if math.inf > outer > inner > 0:
-            index = min(index, math.log(near / far) / math.log(outer / inner))
-        else:
-            index = min(index, _moments_by_value(distribution))
-    return index if index < 30 else math.inf  # an exponential tail reads as 115/ln 2 = 166
-
-
-def _moments_by_value(distribution: Any) -> float:
-    with np.errstate(all="ignore"):
-        return next((float(order) for order in range(1, 25)
-                     if not math.isfinite(float(distribution.moment(order)))), math.inf)
+def draw_side(
+    law: Law, which: Which, rng: Rng, blocks: int, tokens: int, d_k: int
+) -> Array:
+    """Fresh queries, or keys, (blocks, tokens, d_k); of an iid law nothing else is drawn."""
+    if isinstance(law, Iid):
+        return law.sample(rng, (blocks, tokens, d_k))
+    return law.draw(rng, blocks, tokens, d_k)[which == "k"]

@@ -1,4 +1,4 @@
-"""From the shape of a covariance to the law that has it, at any d_k or for given matrices."""
+"""Laws of a given covariance: of a shape that is defined at any d_k, or of given matrices."""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.laws.affine import Linear, digest, linear
-from mcverify.laws.coordinates import Iid, normal
-from mcverify.laws.dependence import _require, _require_iid
-from mcverify.laws.law import Array
+from mcverify.laws.coordinates import Iid, normal, require_iid
+from mcverify.laws.law import Array, digest, require, require_between
+from mcverify.laws.linear_image import Linear, linear
 
 # Rounding leaves a covariance of low rank with eigenvalues a little below 0: this much of the
 # largest is taken for rounding, more for a mistake.
@@ -67,8 +66,8 @@ def autoregressive(base: Iid, rho: float) -> Linear:
            [0.5 , 1.  , 0.5 ],
            [0.25, 0.5 , 1.  ]])
     """
-    _require_iid(base, "autoregressive")
-    _require(-1 <= rho <= 1, f"autoregressive(rho={rho}): rho must be between -1 and 1")
+    require_iid(base, "autoregressive")
+    require_between(-1, rho, 1, "autoregressive", "rho")
     root = Lagged(float(rho))
     return Linear(f"autoregressive[{base}-{rho:.12g}]", base, root, root)
 
@@ -84,9 +83,9 @@ def low_rank(base: Iid, rank: int) -> Linear:
     >>> np.linalg.eigvalsh(cov).round(9).tolist()[-3:], np.diag(cov).round(9).tolist() == [1.0] * 8
     ([0.0, 4.0, 4.0], True)
     """
-    _require_iid(base, "low_rank")
-    _require(isinstance(rank, int) and rank >= 1, f"low_rank(rank={rank}): rank must be a whole "
-                                                  "number of at least 1")
+    require_iid(base, "low_rank")
+    require(isinstance(rank, int) and rank >= 1, f"low_rank(rank={rank}): rank must be a whole "
+                                                 "number of at least 1")
     return Linear(f"low_rank[{base}-{rank}]", base, Harmonic(rank), Harmonic(rank))
 
 
@@ -97,8 +96,8 @@ def unequal(base: Iid, decades: float) -> Linear:
     >>> np.diag(unequal(laws.normal, 2).moments(3).cov_k).round(12).tolist()
     [2.702702702703, 0.27027027027, 0.027027027027]
     """
-    _require_iid(base, "unequal")
-    _require(math.isfinite(decades), f"unequal(decades={decades}): decades must be finite")
+    require_iid(base, "unequal")
+    require(math.isfinite(decades), f"unequal(decades={decades}): decades must be finite")
     return Linear(f"unequal[{base}-{decades:.12g}]", base, LogSpread(decades), LogSpread(decades))
 
 
@@ -126,8 +125,8 @@ def gaussian(
         told: tuple[object, ...] = (q.tolist(), k.tolist())
     else:
         c = np.asarray(cross, dtype=np.float64)
-        _require(q.shape == k.shape == c.shape, f"gaussian: cov_q has the shape {q.shape}, cov_k "
-                                                f"{k.shape}, cross {c.shape}; all must be equal")
+        require(q.shape == k.shape == c.shape, f"gaussian: cov_q has the shape {q.shape}, cov_k "
+                                               f"{k.shape}, cross {c.shape}; all must be equal")
         root = _symmetric_root(np.block([[q, c], [c.T, k]]))
         law = linear(normal, root[:len(q)], root[len(q):], mean_q, mean_k, joint=True)
         told = (q.tolist(), k.tolist(), c.tolist())
@@ -137,13 +136,13 @@ def gaussian(
 
 def _symmetric_root(cov: Array) -> Array:
     square = cov.ndim == 2 and cov.shape[0] == cov.shape[1] and cov.size > 0
-    _require(square and bool(np.isfinite(cov).all()),
-             f"gaussian: a covariance has the shape {cov.shape}; it must be a finite square matrix")
+    require(square and bool(np.isfinite(cov).all()),
+            f"gaussian: a covariance has the shape {cov.shape}; it must be a finite square matrix")
     values, vectors = np.linalg.eigh((cov + cov.T) / 2)
     allowed = ROUNDING * float(np.abs(values).max())
-    _require(bool(np.abs(cov - cov.T).max() <= allowed) and bool(values.min() >= -allowed),
-             f"gaussian: a covariance with the smallest eigenvalue {values.min():g} and entries "
-             f"up to {np.abs(cov - cov.T).max():g} from their mirror images; it must be symmetric "
-             "and positive semidefinite, e.g. a @ a.T")
+    require(bool(np.abs(cov - cov.T).max() <= allowed) and bool(values.min() >= -allowed),
+            f"gaussian: a covariance with the smallest eigenvalue {values.min():g} and entries "
+            f"up to {np.abs(cov - cov.T).max():g} from their mirror images; it must be symmetric "
+            "and positive semidefinite, e.g. a @ a.T")
     root: Array = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     return root

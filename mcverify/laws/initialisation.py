@@ -1,4 +1,4 @@
-"""From a way to initialise a weight matrix to the variance of its entries, and to draws of them.
+"""Ways to initialise a weight matrix: the variance of its entries, and draws of them.
 
 >>> xavier("head").variance(512, 64) * 512, gaussian(0.02).variance(512, 64) * 512
 (1.7777777777777777, 0.2048)
@@ -8,9 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import numpy as np
-
-from mcverify.laws.law import Array
+from mcverify.laws.law import Array, Rng, require
 
 Distribution = Literal["normal", "uniform"]
 Fan = Literal["in", "average", "none"]
@@ -41,14 +39,13 @@ class Initialisation:
     matrix: Matrix = "model"
 
     def __post_init__(self) -> None:
-        if not 0 < self.scale < math.inf:
-            raise ValueError(f"initialisation {self.name}: the variance is {self.scale}/fan; it "
-                             "must be positive and finite; use e.g. lecun()")
+        require(0 < self.scale < math.inf,
+                f"initialisation {self.name}: the variance is {self.scale}/fan; it must be "
+                "positive and finite; use e.g. lecun()")
         for value, known in ((self.fan, Fan), (self.distribution, Distribution),
                              (self.matrix, Matrix)):
-            if value not in get_args(known):
-                raise ValueError(f"initialisation {self.name}: {value!r} is unknown; use one of "
-                                 f"{', '.join(map(repr, get_args(known)))}")
+            require(value in get_args(known), f"initialisation {self.name}: {value!r} is unknown; "
+                                              f"use one of {', '.join(map(repr, get_args(known)))}")
 
     @property
     def fourth_moment(self) -> float:
@@ -67,7 +64,7 @@ class Initialisation:
         fan_out = {"model": width, "head": d_k, "fused": 3 * width}[self.matrix]
         return self.scale / {"in": width, "average": (width + fan_out) / 2, "none": 1}[self.fan]
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...], std: float) -> Array:
+    def draw(self, rng: Rng, shape: tuple[int, ...], std: float) -> Array:
         """Fresh entries of standard deviation ``std``, in an array of the given shape."""
         if self.distribution == "normal":
             w = rng.standard_normal(shape)
@@ -123,7 +120,6 @@ def gaussian(std: float) -> Initialisation:
     >>> str(gaussian(0.02)), round(gaussian(0.02).variance(768, 64) * 768, 12)
     ('gaussian-0.02', 0.3072)
     """
-    if not 0 < std < math.inf:
-        raise ValueError(f"gaussian(std={std}): std must be positive and finite; use e.g. "
-                         "gaussian(0.02)")
+    require(0 < std < math.inf, f"gaussian(std={std}): std must be positive and finite; use e.g. "
+                                "gaussian(0.02)")
     return Initialisation(f"gaussian-{std:.12g}", std**2, "none")

@@ -1,12 +1,20 @@
-"""From the word "law" to what every law must offer: draws, declared moments, a readable name."""
+"""What a law is: draws of queries and keys, declared moments, a name; and what laws share."""
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+import hashlib
+import math
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, fields, replace
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Pair = tuple[Array, Array]
+Rng = np.random.Generator
+Which = Literal["q", "k"]
+Sizes = Callable[[int, Array], Pair]
 
 
 @dataclass(frozen=True)
@@ -41,9 +49,7 @@ class Law(Protocol):
     def finite_moments(self) -> float:
         """The order below which the absolute moments of a coordinate exist (inf: all)."""
 
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         """Fresh (q, k), each (blocks, tokens, d_k); blocks are independent."""
 
     def moments(self, d_k: int) -> Moments:
@@ -51,3 +57,118 @@ class Law(Protocol):
 
     def __str__(self) -> str:
         """The readable name; the random stream of a world descends from it."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is known of one vector, a query or a key. By default it is nothing.
+
+    Attributes
+    ----------
+    exchangeable : any order of the coordinates has the same law.
+    symmetric : any choice of signs for the coordinates has the same law.
+    independent : the coordinates are independent and identically distributed.
+    all_equal, all_zero : the probability that all d_k coordinates are equal, or 0; nan if unknown.
+    atoms : of independent coordinates that take finitely many values, those and their
+        probabilities.
+    sizes : of independent coordinates, (p, b) -> E abs(x)^p where abs(x) <= b, for p = 2, and
+        P(abs(x) > b).
+    """
+
+    exchangeable: bool = False
+    symmetric: bool = False
+    independent: bool = False
+    all_equal: float = math.nan
+    all_zero: float = math.nan
+    atoms: tuple[tuple[float, float], ...] | None = None
+    sizes: Sizes | None = None
+
+    def mixed(self) -> "Side":
+        """The same after a function of each coordinate that is odd, or sums of independent copies.
+
+        >>> Side(symmetric=True, all_zero=0.5).mixed() == Side(symmetric=True)
+        True
+        """
+        return replace(self, all_equal=math.nan, all_zero=math.nan, atoms=None, sizes=None)
+
+
+@dataclass(frozen=True)
+class LawBase:
+    """What the laws of this room share; a law of a ``base`` law has from it what it does not say.
+
+    A law adds its fields, ``draw``, ``moments``, and ``side`` as far as it is known.
+    """
+
+    @property
+    def coupled(self) -> bool:
+        """Whether a token's own query and key are dependent: as in the base, else not."""
+        base: Any = getattr(self, "base", None)
+        return base is not None and bool(base.coupled)
+
+    @property
+    def finite_moments(self) -> float:
+        """The order below which a coordinate's absolute moments exist: the base's, else inf."""
+        base: Any = getattr(self, "base", None)
+        return math.inf if base is None else float(base.finite_moments)
+
+    @property
+    def key_is_query(self) -> bool:
+        """Whether every token's key is known to be its own query."""
+        return False
+
+    @property
+    def kind(self) -> str:
+        """The class as users write it: ``common_scale``."""
+        return re.sub("(?<=.)(?=[A-Z])", "_", type(self).__name__).lower()
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """What is known of a query ("q") or of a key ("k") alone."""
+        return Side()
+
+    def __str__(self) -> str:
+        """The class and the fields: ``common_scale[normal-9]``, ``multivariate_t-5-0.2``.
+
+        Fields that have a default are left out at it, and else stand with their name.
+        """
+        parts = [shown for field in fields(self) if (shown := self._shown(field)) is not None]
+        of_laws = any(isinstance(getattr(self, field.name), Law) for field in fields(self))
+        return f"{self.kind}[{'-'.join(parts)}]" if of_laws else "-".join([self.kind, *parts])
+
+    def _shown(self, field: Field[Any]) -> str | None:
+        value = getattr(self, field.name)
+        shown = f"{value:.12g}" if isinstance(value, float | np.floating) else str(value)
+        if field.default is MISSING:
+            return shown
+        return None if value == field.default else f"{field.name}:{shown}"
+
+
+def side(law: Law, which: Which, d_k: int) -> Side:
+    """What is known of a query or a key of any law; nothing, of one that does not say."""
+    return law.side(which, d_k) if isinstance(law, LawBase) else Side()
+
+
+def digest(*values: object) -> str:
+    """Eight characters that tell frozen values apart.
+
+    >>> digest(0.5) == digest(0.5), digest(0.5) == digest(0.25)
+    (True, False)
+    """
+    return hashlib.blake2b(repr(values).encode(), digest_size=4).hexdigest()
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise ValueError with the message unless the condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def require_law(law: object, kind: str) -> None:
+    """Raise ValueError unless what a law of this kind is made of is a law."""
+    require(isinstance(law, Law), f"{kind}: the base {law!r} is not a law; use laws.normal, or "
+                                  "another value of mcverify.laws")
+
+
+def require_between(low: float, value: float, high: float, kind: str, name: str) -> None:
+    """Raise ValueError unless the parameter ``name`` of a law of this kind is in [low, high]."""
+    require(low <= value <= high,
+            f"{kind}({name}={value}): {name} must be between {low} and {high}")

@@ -1,139 +1,79 @@
-"""From a law to that of its vectors after a norm, a clip, a quantiser or a rotation.
+"""Laws of vectors after a norm, a clip or a quantiser: bounded functions of one vector.
 
-Each acts on q and on k; for one side alone take ``independent(layer_norm(a), b)``.
+Each acts on q and on k; for one side alone take ``independent(layer_norm(a), b)``. Moments are
+declared where symmetry or a closed form gives them exactly, and are nan elsewhere.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from mcverify.attention import vectors
-from mcverify.laws import marginals
-from mcverify.laws.dependence import Identical, Shifted, _require, _require_law
-from mcverify.laws.law import Array, Law, Moments
+from mcverify.laws.law import (
+    Array,
+    Law,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Side,
+    Sizes,
+    require,
+    require_law,
+    side,
+)
 
-DEFAULTS = {"gain": 1.0, "epsilon": 0.0}
+FAR = 1e3  # nothing is left of the known tails here, and squares do not overflow
 
 
 @dataclass(frozen=True)
-class Transformed:
+class Transformed(LawBase, ABC):
     """Every query and key of ``base`` after a function of one vector that is bounded.
 
-    Moments are declared where symmetry or a closed form gives them exactly, and nan elsewhere.
-
-    Attributes
-    ----------
-    base : what is drawn first.
-    kind : the name of the function, a key of ``KINDS``.
-    settings : its arguments as pairs of name and value.
+    A transform gives the function, and what the vector then has as moments.
     """
 
     base: Law
-    kind: str
-    settings: tuple[tuple[str, float], ...]
 
     def __post_init__(self) -> None:
-        _require_law(self.base, self.kind)
-        for name, value in self.settings:
-            _require(math.isfinite(value), f"{self.kind}({name}={value}): {name} must be finite")
-        KINDS[self.kind][0](np.ones(1), **dict(self.settings))  # refuses what it does not take
-
-    @property
-    def coupled(self) -> bool:
-        return self.base.coupled
+        require_law(self.base, self.kind)
+        for name in [field.name for field in fields(self)[1:]]:
+            value = getattr(self, name)
+            require(math.isfinite(value), f"{self.kind}({name}={value}): {name} must be finite")
+        self.function(np.ones(1))  # refuses what it does not take
 
     @property
     def finite_moments(self) -> float:
         return math.inf
 
-    def __str__(self) -> str:
-        shown = [f"{name}:{value:.12g}" if name in DEFAULTS else f"{value:.12g}"
-                 for name, value in self.settings if value != DEFAULTS.get(name)]
-        return f"{self.kind}[{'-'.join([str(self.base), *shown])}]"
+    @property
+    def key_is_query(self) -> bool:
+        return getattr(self.base, "key_is_query", False)
 
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
-        function, settings = KINDS[self.kind][0], dict(self.settings)
+    @abstractmethod
+    def function(self, x: Array) -> Array:
+        """The transform of vectors on the last axis; the same shape."""
+
+    @abstractmethod
+    def after(self, x: Side, d_k: int) -> Pair:
+        """Mean (d_k,) and covariance (d_k, d_k) of a vector of which x is known, transformed."""
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
-        return function(q, **settings), function(k, **settings)
+        return self.function(q), self.function(k)
 
     def moments(self, d_k: int) -> Moments:
-        declared, settings = KINDS[self.kind][1], dict(self.settings)
-        mean_q, cov_q = declared(marginals.side(self.base, "q"), d_k, **settings)
-        mean_k, cov_k = declared(marginals.side(self.base, "k"), d_k, **settings)
-        if _same(self.base):
-            cross = cov_q
-        else:
-            cross = np.full((d_k, d_k), math.nan if self.coupled else 0.0)
+        mean_q, cov_q = self.after(side(self.base, "q", d_k), d_k)
+        mean_k, cov_k = self.after(side(self.base, "k", d_k), d_k)
+        cross = cov_q if self.key_is_query else np.full((d_k, d_k), math.nan if self.coupled else 0)
         return Moments(mean_q, mean_k, cov_q, cov_k, cross)
 
 
 @dataclass(frozen=True)
-class Rotary:
-    """Rotary positions: every query stands ``distance`` positions after every key it meets.
-
-    A score depends on the difference of positions alone, (R_m q)·(R_n k) = (R_{m−n} q)·k, so the
-    query is rotated by the distance, which may be negative, and the key is left alone. Theta and
-    pairing are those of ``vectors.rotate``. Odd d_k raises ValueError.
-
-    >>> from mcverify.laws import identical, normal
-    >>> law = rotary(identical(normal), distance=3, pairing="neighbours")
-    >>> str(law), law.moments(2).cross.round(2).tolist()
-    ('rotary[identical[normal]-3-pairing:neighbours]', [[-0.99, -0.14], [0.14, -0.99]])
-    """
-
-    base: Law
-    distance: int
-    theta: float = 10000.0
-    pairing: str = "halves"
-
-    def __post_init__(self) -> None:
-        _require_law(self.base, "rotary")
-        _require(isinstance(self.distance, int), f"rotary(distance={self.distance!r}): positions "
-                                                 "are whole numbers; use an int")
-        self._turned(np.ones(2))  # refuses what it does not take
-
-    @property
-    def coupled(self) -> bool:
-        return self.base.coupled
-
-    @property
-    def finite_moments(self) -> float:
-        return self.base.finite_moments
-
-    def __str__(self) -> str:
-        shown = [str(self.base), str(self.distance)]
-        shown += [f"theta:{self.theta:.12g}"] if self.theta != 10000.0 else []
-        shown += [f"pairing:{self.pairing}"] if self.pairing != "halves" else []
-        return f"rotary[{'-'.join(shown)}]"
-
-    def _turned(self, x: Array) -> Array:
-        y = vectors.rotate(x, self.distance, self.theta, self.pairing)
-        return np.asarray(y, np.float64)
-
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
-        q, k = self.base.draw(rng, blocks, tokens, d_k)
-        return self._turned(q), k
-
-    def moments(self, d_k: int) -> Moments:
-        """R μ_q, R Σ_q R' and R C: the rows of a matrix M turn into M R'."""
-        m = self.base.moments(d_k)
-        with np.errstate(invalid="ignore"):  # of variances that are infinite
-            cov_q = self._turned(self._turned(m.cov_q).T)
-            return Moments(self._turned(m.mean_q), m.mean_k, cov_q, m.cov_k,
-                           self._turned(m.cross.T).T)
-
-
-rotary = Rotary
-
-
-def layer_norm(base: Law, gain: float = 1.0, epsilon: float = 0.0) -> Transformed:
+class LayerNorm(Transformed):
     """Every q and k after ``vectors.layer_norm``: bounded by gain·√d_k in length.
 
     Coordinates that can be exchanged get mean 0 and equal covariances, so with epsilon 0 the
@@ -147,62 +87,136 @@ def layer_norm(base: Law, gain: float = 1.0, epsilon: float = 0.0) -> Transforme
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    return Transformed(base, "layer_norm", (("gain", gain), ("epsilon", epsilon)))
+
+    gain: float = 1.0
+    epsilon: float = 0.0
+
+    def function(self, x: Array) -> Array:
+        return np.asarray(vectors.layer_norm(x, self.gain, epsilon=self.epsilon), np.float64)
+
+    def after(self, x: Side, d_k: int) -> Pair:
+        if d_k == 1:
+            return np.zeros(1), np.zeros((1, 1))  # one coordinate is its own mean
+        if not x.exchangeable:
+            return _diagonal(d_k, math.nan, math.nan, other=math.nan)
+        variance = self.gain**2 * (1 - x.all_equal) if self.epsilon == 0 else math.nan
+        return _diagonal(d_k, 0.0, variance, other=-variance / (d_k - 1))
 
 
-def rms_norm(base: Law, gain: float = 1.0, epsilon: float = 0.0) -> Transformed:
+@dataclass(frozen=True)
+class RmsNorm(Transformed):
     """Every q and k after ``vectors.rms_norm``, of length gain·√d_k with epsilon 0.
 
-    Independent coordinates symmetric about 0 become uncorrelated ones of mean 0 and variance
-    gain²·P, P the probability of a vector that is not 0.
+    Coordinates whose signs can be flipped and which can be exchanged, such as independent ones
+    symmetric about 0, become uncorrelated ones of mean 0 and variance gain²·P, P the probability
+    of a vector that is not 0.
 
     >>> from mcverify.laws import laplace
     >>> rms_norm(laplace, gain=2).moments(2).cov_q.tolist()
     [[4.0, 0.0], [0.0, 4.0]]
     """
-    return Transformed(base, "rms_norm", (("gain", gain), ("epsilon", epsilon)))
+
+    gain: float = 1.0
+    epsilon: float = 0.0
+
+    def function(self, x: Array) -> Array:
+        return np.asarray(vectors.rms_norm(x, self.gain, self.epsilon), np.float64)
+
+    def after(self, x: Side, d_k: int) -> Pair:
+        if not x.symmetric:
+            return _diagonal(d_k, math.nan, math.nan, other=math.nan)
+        known = x.exchangeable and self.epsilon == 0
+        return _diagonal(d_k, 0.0, self.gain**2 * (1 - x.all_zero) if known else math.nan)
 
 
-def unit_norm(base: Law) -> Transformed:
+@dataclass(frozen=True)
+class UnitNorm(Transformed):
     """Every q and k after ``vectors.unit_norm``: scores are cosines. As rms_norm, over √d_k.
 
     >>> from mcverify.laws import normal
     >>> unit_norm(normal).moments(2).cov_q.tolist()
     [[0.5, 0.0], [0.0, 0.5]]
     """
-    return Transformed(base, "unit_norm", ())
+
+    def function(self, x: Array) -> Array:
+        return np.asarray(vectors.unit_norm(x), np.float64)
+
+    def after(self, x: Side, d_k: int) -> Pair:
+        mean, cov = RmsNorm(self.base).after(x, d_k)
+        return mean, cov / d_k
 
 
-def clipped(base: Law, bound: float) -> Transformed:
+@dataclass(frozen=True)
+class Clipped(Transformed):
     """Every coordinate of q and k after ``vectors.clip``: at most ``bound`` in size.
 
     >>> from mcverify.laws import rademacher
     >>> str(clipped(rademacher, 0.5)), clipped(rademacher, 0.5).moments(1).cov_q.tolist()
     ('clipped[rademacher-0.5]', [[0.25]])
     """
-    return Transformed(base, "clipped", (("bound", bound),))
+
+    bound: float
+
+    def function(self, x: Array) -> Array:
+        return np.asarray(vectors.clip(x, self.bound), np.float64)
+
+    def after(self, x: Side, d_k: int) -> Pair:
+        def square(sizes: Sizes) -> float:
+            bound = min(self.bound, FAR)
+            inside, beyond = sizes(2, np.array(bound))
+            return float(inside + bound**2 * beyond)
+
+        return _one_by_one(self.function, square, x, d_k)
 
 
-def quantised(base: Law, bits: int, bound: float) -> Transformed:
+@dataclass(frozen=True)
+class Quantised(Transformed):
     """Every coordinate of q and k after ``vectors.quantise``: at most ``bound`` in size.
 
     >>> from mcverify.laws import rademacher
     >>> str(quantised(rademacher, 2, 3)), quantised(rademacher, 2, 3).moments(1).cov_q.tolist()
     ('quantised[rademacher-2-3]', [[0.0]])
     """
-    return Transformed(base, "quantised", (("bits", bits), ("bound", bound)))
+
+    bits: int
+    bound: float
+
+    def function(self, x: Array) -> Array:
+        return np.asarray(vectors.quantise(x, self.bits, self.bound), np.float64)
+
+    def after(self, x: Side, d_k: int) -> Pair:
+        def square(sizes: Sizes) -> float:
+            # Level j is passed with P(abs(x) > (j − 1/2)·step), and j² is the sum of 2i − 1 to j.
+            j = np.arange(1, 2 ** (self.bits - 1))
+            step = self.bound / len(j)
+            _, beyond = sizes(2, np.minimum((j - 0.5) * step, FAR))
+            return float(step * math.sqrt(np.sum((2 * j - 1) * beyond))) ** 2
+
+        return _one_by_one(self.function, square, x, d_k)
 
 
-def _same(law: Law) -> bool:
-    """Whether every token's key is known to be its own query."""
-    return isinstance(law, Identical) or (
-        isinstance(law, Shifted | Transformed) and _same(law.base))
+def _one_by_one(
+    function: Callable[[Array], Array], square: Callable[[Sizes], float], x: Side, d_k: int
+) -> Pair:
+    """Mean and covariance after an odd function of each coordinate, and the mean of its square."""
+    if not x.symmetric:
+        return _diagonal(d_k, math.nan, math.nan, other=0.0 if x.independent else math.nan)
+    if x.atoms is not None:
+        values, shares = np.array(x.atoms).T
+        return _diagonal(d_k, 0.0, float(shares @ function(values) ** 2))
+    return _diagonal(d_k, 0.0, math.nan if x.sizes is None else square(x.sizes))
 
 
-KINDS: dict[str, tuple[Callable[..., Any], Callable[..., marginals.Side]]] = {
-    "layer_norm": (vectors.layer_norm, marginals.layer_norm),
-    "rms_norm": (vectors.rms_norm, marginals.rms_norm),
-    "unit_norm": (vectors.unit_norm, marginals.unit_norm),
-    "clipped": (vectors.clip, marginals.clipped),
-    "quantised": (vectors.quantise, marginals.quantised),
-}
+def _diagonal(
+    d_k: int, mean: float, variance: float, other: float = 0.0
+) -> Pair:
+    cov = np.full((d_k, d_k), other)
+    np.fill_diagonal(cov, variance)
+    return np.full(d_k, mean), cov
+
+
+layer_norm = LayerNorm
+rms_norm = RmsNorm
+unit_norm = UnitNorm
+clipped = Clipped
+quantised = Quantised

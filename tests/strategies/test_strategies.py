@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import mcverify
 from mcverify import laws, strategies
 from mcverify.attention import max_weight, softmax
-from mcverify.laws.measured import Measured
+from mcverify.laws.real_tokens import Measured
 from mcverify.strategies.kinds import FAMILIES, KINDS, TRANSFORMED, some
 from mcverify.strategies.numbers import COVARIANCES
 from mcverify.strategies.wanted import Wanted

@@ -1,6 +1,5 @@
-"""From independent coordinates z to q = Az + μ_q and k = Bz' + μ_k: any mean, any covariance."""
+"""Laws that are linear images q = Az + μ_q, k = Bz' + μ_k of iid z: any mean, any covariance."""
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.laws.coordinates import Iid
-from mcverify.laws.dependence import _require, _require_iid, _require_law
-from mcverify.laws.law import Array, Law, Moments
+from mcverify.laws.coordinates import Iid, require_iid
+from mcverify.laws.law import Array, LawBase, Moments, Pair, Rng, digest, require
 
 Root = Callable[[int], Array]  # d_k -> (d_k, m), or (d_k,) for a diagonal
 Mean = float | tuple[float, ...]
@@ -25,14 +23,14 @@ class Given:
     data: bytes
 
     def __call__(self, d_k: int) -> Array:
-        _require(d_k == self.shape[0], f"the root has {self.shape[0]} rows, one for each "
-                                       f"coordinate, and d_k is {d_k}; give d_k={self.shape[0]}, "
-                                       "or a root that is a function of d_k")
+        require(d_k == self.shape[0], f"the root has {self.shape[0]} rows, one for each "
+                                      f"coordinate, and d_k is {d_k}; give d_k={self.shape[0]}, "
+                                      "or a root that is a function of d_k")
         return np.frombuffer(self.data).reshape(self.shape)
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(LawBase):
     """q = Az + μ_q and k = Bz' + μ_k, with z and z' independent draws of ``base``.
 
     A coupled one has z' = z: a token's query and key are two views of the same z. Covariances are
@@ -55,16 +53,10 @@ class Linear:
     mean_k: Mean = 0.0
     coupled: bool = False
 
-    @property
-    def finite_moments(self) -> float:
-        return self.base.finite_moments
-
     def __str__(self) -> str:
         return self.name
 
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         a, b = self._pair(d_k)
         z = self.base.sample(rng, (blocks, tokens, a.shape[-1]))
         q = _image(z, a, self.mean_q)
@@ -72,20 +64,20 @@ class Linear:
             z = self.base.sample(rng, (blocks, tokens, b.shape[-1]))
         return q, _image(z, b, self.mean_k)
 
-    def roots(self, d_k: int) -> tuple[Array, Array]:
+    def roots(self, d_k: int) -> Pair:
         """A and B, each (d_k, m); of the same z if the law is coupled."""
         a, b = self._pair(d_k)
         return np.diag(a) if a.ndim == 1 else a, np.diag(b) if b.ndim == 1 else b
 
-    def _pair(self, d_k: int) -> tuple[Array, Array]:
+    def _pair(self, d_k: int) -> Pair:
         a, b = (_checked(root(d_k), d_k, self.name) for root in (self.root_q, self.root_k))
-        _require(not self.coupled or a.shape[-1] == b.shape[-1],
-                 f"{self.name}: at d_k = {d_k} the roots have {a.shape[-1]} and {b.shape[-1]} "
-                 "columns; a joint law has one z for both")
+        require(not self.coupled or a.shape[-1] == b.shape[-1],
+                f"{self.name}: at d_k = {d_k} the roots have {a.shape[-1]} and {b.shape[-1]} "
+                "columns; a joint law has one z for both")
         for mean in (self.mean_q, self.mean_k):
-            _require(not isinstance(mean, tuple) or len(mean) == d_k,
-                     f"{self.name}: a mean has {np.size(mean)} coordinates and d_k is {d_k}; give "
-                     "one number, or one for each coordinate")
+            require(not isinstance(mean, tuple) or len(mean) == d_k,
+                    f"{self.name}: a mean has {np.size(mean)} coordinates and d_k is {d_k}; give "
+                    "one number, or one for each coordinate")
         return a, b
 
     def moments(self, d_k: int) -> Moments:
@@ -108,9 +100,9 @@ def _image(z: Array, root: Array, mean: Mean) -> Array:
 
 def _checked(root: Any, d_k: int, name: str) -> Array:
     a = np.asarray(root, dtype=np.float64)
-    _require(a.ndim in (1, 2) and len(a) == d_k and a.size > 0,
-             f"{name}: at d_k = {d_k} a root has the shape {a.shape}; it must be (d_k, any "
-             "number), or (d_k,) for a diagonal")
+    require(a.ndim in (1, 2) and len(a) == d_k and a.size > 0,
+            f"{name}: at d_k = {d_k} a root has the shape {a.shape}; it must be (d_k, any "
+            "number), or (d_k,) for a diagonal")
     return a
 
 
@@ -139,81 +131,33 @@ def linear(
     'rising[normal]'
     """
     word = "_".join(["joint"] * joint + ([name] if name else [])) or "linear"
-    _require_iid(base, word)
+    require_iid(base, word)
     roots = _root(root_q, word, name), _root(root_q if root_k is None else root_k, word, name)
     means = _mean(mean_q, word), _mean(mean_k, word)
     given = [root for root in roots if isinstance(root, Given)]
     rows = {root.shape[0] for root in given} | {len(m) for m in means if isinstance(m, tuple)}
-    _require(len(rows) <= 1, f"{word}: roots and means have {sorted(rows)} coordinates; q and k "
-                             "need equally many")
+    require(len(rows) <= 1, f"{word}: roots and means have {sorted(rows)} coordinates; q and k "
+                            "need equally many")
     # What is given by its numbers is told apart by them; a function, by the name it came with.
     told = f"-{digest(*given, *means)}" if given or means != (0.0, 0.0) else ""
     return Linear(f"{word}[{base}{told}]", base, *roots, *means, joint)
 
 
-def digest(*values: object) -> str:
-    """Eight characters that tell frozen values apart.
-
-    >>> digest(0.5) == digest(0.5), digest(0.5) == digest(0.25)
-    (True, False)
-    """
-    return hashlib.blake2b(repr(values).encode(), digest_size=4).hexdigest()
-
-
 def _root(root: Any, word: str, name: str | None) -> Root:
     if callable(root):
-        _require(name is not None, f"{word}: a root that is a function needs a name that says "
-                                   "which; add name=…")
+        require(name is not None, f"{word}: a root that is a function needs a name that says "
+                                  "which; add name=…")
         function: Root = root
         return function
     a = np.asarray(root, dtype=np.float64)
-    _require(a.ndim in (1, 2) and a.size > 0 and bool(np.isfinite(a).all()),
-             f"{word}: a root has the shape {a.shape}; it must be a finite (d_k, any number) or "
-             "(d_k,) array, or a function of d_k")
+    require(a.ndim in (1, 2) and a.size > 0 and bool(np.isfinite(a).all()),
+            f"{word}: a root has the shape {a.shape}; it must be a finite (d_k, any number) or "
+            "(d_k,) array, or a function of d_k")
     return Given(a.shape, a.tobytes())
 
 
 def _mean(mean: Any, word: str) -> Mean:
     m = np.asarray(mean, dtype=np.float64)
-    _require(m.ndim <= 1 and bool(np.isfinite(m).all()), f"{word}: the mean {mean!r} must be a "
-                                                         "finite number or a vector of them")
+    require(m.ndim <= 1 and bool(np.isfinite(m).all()), f"{word}: the mean {mean!r} must be a "
+                                                        "finite number or a vector of them")
     return tuple(m.tolist()) if m.ndim else float(m)
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """The queries of a law times ``std_q``, its keys times ``std_k``: variances that are not 1."""
-
-    base: Law
-    std_q: float
-    std_k: float
-
-    def __post_init__(self) -> None:
-        _require_law(self.base, "scaled")
-        for name, std in (("std_q", self.std_q), ("std_k", self.std_k)):
-            _require(0 < std < math.inf, f"scaled({name}={std}): must be positive and finite")
-
-    @property
-    def coupled(self) -> bool:
-        return self.base.coupled
-
-    @property
-    def finite_moments(self) -> float:
-        return self.base.finite_moments
-
-    def __str__(self) -> str:
-        return f"scaled[{self.base}-{self.std_q:.12g}-{self.std_k:.12g}]"
-
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
-        q, k = self.base.draw(rng, blocks, tokens, d_k)
-        return self.std_q * q, self.std_k * k
-
-    def moments(self, d_k: int) -> Moments:
-        base, a, b = self.base.moments(d_k), self.std_q, self.std_k
-        return Moments(a * base.mean_q, b * base.mean_k, a * a * base.cov_q, b * b * base.cov_k,
-                       a * b * base.cross)
-
-
-scaled = Scaled

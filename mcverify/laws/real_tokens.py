@@ -1,4 +1,4 @@
-"""From arrays of real queries and keys to a law that draws their tokens again."""
+"""Laws that draw the tokens of real queries and keys again."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.laws.arrays import File, Labels, checked, read_arrays
-from mcverify.laws.law import Array, Moments
+from mcverify.laws.law import Array, LawBase, Moments, Pair, Rng
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(LawBase):
     """Tokens drawn from a finite population, each with its own query and key.
 
     With groups a block is one group, chosen in proportion to its size, and the tokens are
@@ -36,8 +36,7 @@ class Measured:
     q: Array = field(compare=False, repr=False)
     k: Array = field(compare=False, repr=False)
     groups: Labels | None = field(default=None, compare=False, repr=False)
-    coupled: bool = field(default=True, init=False)
-    finite_moments: float = field(default=np.inf, init=False)
+    coupled = True
 
     def __str__(self) -> str:
         grouped = "" if self.groups is None else f"-{len(self.members)}groups"
@@ -57,15 +56,13 @@ class Measured:
         return np.split(order, np.cumsum(np.bincount(self.groups))[:-1])
 
     @cached_property
-    def centred(self) -> tuple[Array, Array]:
+    def centred(self) -> Pair:
         """q and k less their means; a constant coordinate is 0 and not what rounding leaves."""
         first, second = (np.where((x == x[0]).all(axis=0), 0.0, x - x.mean(axis=0))
                          for x in (self.q, self.k))
         return first, second
 
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         """Fresh (q, k), each (blocks, tokens, d_k).
 
         Raises ValueError for a width that is not the arrays', and for more tokens than the

@@ -1,29 +1,40 @@
-"""From independent draws to blocks whose tokens depend on each other.
+"""Laws whose tokens depend on each other within a block.
 
 A law declares the moments of one token. What the tokens of a block share shows in no such moment:
 it changes how a block's scores vary together, and for ``topic`` the score of every pair.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcverify.laws.coordinates import Iid
-from mcverify.laws.dependence import _require, _require_iid, _require_law
-from mcverify.laws.law import Array, Law, Moments
+from mcverify.laws.coordinates import Iid, normal, require_iid
+from mcverify.laws.law import (
+    Array,
+    Law,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Side,
+    Which,
+    require,
+    require_between,
+    require_law,
+    side,
+)
 
 
-def _require_centred(law: Law, name: str) -> None:
-    _require_iid(law, name)
-    assert isinstance(law, Iid)
-    _require(law.mean == 0 and math.isfinite(law.variance),
-             f"{name}: the base law {law} must have mean 0 and a variance; shift afterwards: "
-             f"shifted({name}(…), mean)")
+def _require_centred(law: Iid, name: str) -> None:
+    require_iid(law, name)
+    require(law.mean == 0 and math.isfinite(law.variance),
+            f"{name}: the base law {law} must have mean 0 and a variance; shift afterwards: "
+            f"shifted({name}(…), mean)")
 
 
 @dataclass(frozen=True)
-class Memory:
+class Memory(LawBase):
     """Each token follows the one before it: x_t = ρx_{t−1} + √(1−ρ²) z_t, for q and for k alone.
 
     Every coordinate has the mean and variance of ``base`` at every token, and correlation ρ^lag
@@ -34,27 +45,22 @@ class Memory:
 
     base: Iid
     rho: float
-    coupled: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        _require_centred(self.base, "memory")
-        _require(-1 <= self.rho <= 1, f"memory(rho={self.rho}): rho must be between -1 and 1")
+        _require_centred(self.base, self.kind)
+        require_between(-1, self.rho, 1, self.kind, "rho")
 
-    @property
-    def finite_moments(self) -> float:
-        return self.base.finite_moments
-
-    def __str__(self) -> str:
-        return f"memory[{self.base}-{self.rho:.12g}]"
-
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
         return remember(q, self.rho), remember(k, self.rho)
 
     def moments(self, d_k: int) -> Moments:
         return self.base.moments(d_k)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """A token mixes draws of the base, which leaves only the normal law as it is."""
+        base = self.base.side(which, d_k)
+        return base if self.base == normal else base.mixed()
 
 
 def remember(z: Array, rho: float) -> Array:
@@ -73,7 +79,7 @@ def remember(z: Array, rho: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Topic:
+class Topic(LawBase):
     """All tokens of a block share a vector: q_t = √(1−s) z_t + √s c, k_t = √(1−s) z'_t + √s c.
 
     c is one vector a block, s the ``strength``. A query is tied to the key of every token alike,
@@ -84,41 +90,35 @@ class Topic:
 
     base: Iid
     strength: float
-    coupled: bool = field(default=True, init=False)
+    coupled = True
 
     def __post_init__(self) -> None:
-        _require_centred(self.base, "topic")
-        _require(0 <= self.strength <= 1, f"topic(strength={self.strength}): strength must be "
-                                          "between 0 and 1")
+        _require_centred(self.base, self.kind)
+        require_between(0, self.strength, 1, self.kind, "strength")
 
-    @property
-    def finite_moments(self) -> float:
-        return self.base.finite_moments
-
-    def __str__(self) -> str:
-        return f"topic[{self.base}-{self.strength:.12g}]"
-
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
         common = math.sqrt(self.strength) * self.base.sample(rng, (blocks, 1, d_k))
         own = math.sqrt(1 - self.strength)
         return own * q + common, own * k + common
 
-    def roots(self, d_k: int) -> tuple[Array, Array]:
+    def roots(self, d_k: int) -> Pair:
         """q and k of any two tokens as images of the same (z, z', c): two (d_k, 3d_k) arrays."""
         own, common = (math.sqrt(s) * np.eye(d_k) for s in (1 - self.strength, self.strength))
         return (np.hstack([own, 0 * own, common]), np.hstack([0 * own, own, common]))
 
     def moments(self, d_k: int) -> Moments:
         base = self.base.moments(d_k)
-        return Moments(base.mean_q, base.mean_k, base.cov_q, base.cov_k,
-                       self.strength * base.cov_q)
+        return replace(base, cross=self.strength * base.cov_q)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """As for ``memory``."""
+        base = self.base.side(which, d_k)
+        return base if self.base == normal else base.mixed()
 
 
 @dataclass(frozen=True)
-class SharedQuery:
+class SharedQuery(LawBase):
     """One query for all tokens of a block; keys as ever.
 
     Each score has the law it has under ``base``, but the tokens² scores of a block are only
@@ -126,29 +126,22 @@ class SharedQuery:
     """
 
     base: Law
-    coupled: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        _require_law(self.base, "shared_query")
-        _require(not self.base.coupled, f"shared_query: under the base law {self.base} a query "
-                                        "belongs to one key; use a law with independent q and k")
+        require_law(self.base, self.kind)
+        require(not self.base.coupled, f"shared_query: under the base law {self.base} a query "
+                                       "belongs to one key; use a law with independent q and k")
 
-    @property
-    def finite_moments(self) -> float:
-        return self.base.finite_moments
-
-    def __str__(self) -> str:
-        return f"shared_query[{self.base}]"
-
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, _ = self.base.draw(rng, blocks, 1, d_k)
         _, k = self.base.draw(rng, blocks, tokens, d_k)
         return np.repeat(q, tokens, axis=1), k
 
     def moments(self, d_k: int) -> Moments:
         return self.base.moments(d_k)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        return side(self.base, which, d_k)
 
 
 memory = Memory

@@ -1,20 +1,20 @@
-"""From the inputs of tokens to their queries and keys: projection by initialised weights."""
+"""Laws whose queries and keys are inputs projected by initialised weights."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
+from typing import Any
 
 import numpy as np
 
-from mcverify.laws.coordinates import Iid
-from mcverify.laws.dependence import _require, _require_law
+from mcverify.laws.coordinates import draw_side
 from mcverify.laws.initialisation import Initialisation
-from mcverify.laws.law import Array, Law, Moments
+from mcverify.laws.law import Array, Law, LawBase, Moments, Pair, Rng, require, require_law
 
 BATCH = 2**18  # numbers drawn at once, inputs and weights: part of the stream's definition
 
 
 @dataclass(frozen=True)
-class Projected:
+class Projected(LawBase):
     """q = W_Q'x and k = W_K'x: inputs x of ``width`` coordinates, independent W_Q and W_K.
 
     Pairs of different tokens have the variance that ``theory.dot_variance`` gives at both levels,
@@ -47,40 +47,33 @@ class Projected:
     shared: bool = True
 
     def __post_init__(self) -> None:
-        _require_law(self.base, "projected")
-        _require(isinstance(self.initialisation, Initialisation),
-                 f"projected: {self.initialisation!r} is not an initialisation; use e.g. "
-                 "laws.initialisation.xavier()")
-        _require(_whole(self.width) and self.width >= 1,
-                 f"projected(width={self.width!r}): must be a whole number of at least 1; pass the "
-                 "number of coordinates of an input")
-        _require(0 < self.gain < math.inf,
-                 f"projected(gain={self.gain}): gain must be positive and finite; use e.g. 1.0")
-        _require(self.weights is None or (_whole(self.weights) and self.weights >= 0),
-                 f"projected(weights={self.weights!r}): must be a seed, a whole number of at least "
-                 "0, or None for new weights in every block")
+        require_law(self.base, "projected")
+        require(isinstance(self.initialisation, Initialisation),
+                f"projected: {self.initialisation!r} is not an initialisation; use e.g. "
+                "laws.initialisation.xavier()")
+        require(_whole(self.width) and self.width >= 1,
+                f"projected(width={self.width!r}): must be a whole number of at least 1; pass the "
+                "number of coordinates of an input")
+        require(0 < self.gain < math.inf,
+                f"projected(gain={self.gain}): gain must be positive and finite; use e.g. 1.0")
+        require(self.weights is None or (_whole(self.weights) and self.weights >= 0),
+                f"projected(weights={self.weights!r}): must be a seed, a whole number of at least "
+                "0, or None for new weights in every block")
 
     @property
     def coupled(self) -> bool:
         return self.shared or self.base.coupled
 
-    @property
-    def finite_moments(self) -> float:
-        # Weights are independent of x and have all moments, so a coordinate Σ w x has those of x.
-        return self.base.finite_moments
-
-    def __str__(self) -> str:
-        parts = [str(self.base), str(self.initialisation), str(self.width)]
-        parts += [f"gain:{self.gain:.12g}"] if self.gain != 1 else []
-        parts += [f"weights:{self.weights}"] if self.weights is not None else []
-        parts += [] if self.shared else ["cross"]
-        return f"projected[{'-'.join(parts)}]"
+    def _shown(self, field: Field[Any]) -> str | None:
+        if field.name == "shared":
+            return None if self.shared else "cross"
+        return super()._shown(field)
 
     def weight_variance(self, d_k: int) -> float:
         """The variance of an entry of W_Q and of W_K over initialisations, gain included."""
         return self.gain**2 * self.initialisation.variance(self.width, d_k)
 
-    def weights_at(self, d_k: int) -> tuple[Array, Array]:
+    def weights_at(self, d_k: int) -> Pair:
         """The fixed (W_Q, W_K), each (width, d_k). Raises ValueError when there are none.
 
         They depend on the seed, the initialisation, the gain, width and d_k, not on the base.
@@ -92,9 +85,7 @@ class Projected:
         w_q, w_k = self.initialisation.draw(rng, (2, self.width, d_k), std)
         return w_q, w_k
 
-    def draw(
-        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
-    ) -> tuple[Array, Array]:
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = np.empty((blocks, tokens, d_k)), np.empty((blocks, tokens, d_k))
         fixed = None if self.weights is None else self.weights_at(d_k)
         size = max(1, BATCH // (self.width * (tokens + 2 * d_k)))
@@ -123,18 +114,16 @@ class Projected:
                            w_k.T @ cov_k @ w_k, w_q.T @ cross @ w_k)
 
     def _inputs(
-        self, rng: np.random.Generator, blocks: int, tokens: int
-    ) -> tuple[Array, Array]:
-        shape = (blocks, tokens, self.width)
+        self, rng: Rng, blocks: int, tokens: int
+    ) -> Pair:
         if not self.shared:
-            return self.base.draw(rng, *shape)
-        base = self.base
-        x = base.sample(rng, shape) if isinstance(base, Iid) else base.draw(rng, *shape)[0]
+            return self.base.draw(rng, blocks, tokens, self.width)
+        x = draw_side(self.base, "q", rng, blocks, tokens, self.width)
         return x, x
 
     def _fresh(
-        self, rng: np.random.Generator, x_q: Array, x_k: Array, d_k: int
-    ) -> tuple[Array, Array]:
+        self, rng: Rng, x_q: Array, x_k: Array, d_k: int
+    ) -> Pair:
         blocks, tokens, width = x_q.shape
         std = math.sqrt(self.weight_variance(d_k))
         if self.initialisation.distribution == "normal" and tokens < width and tokens <= d_k:

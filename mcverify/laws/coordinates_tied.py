@@ -1,0 +1,161 @@
+"""Laws whose coordinates depend on each other within a vector, though q and k are independent."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mcverify.laws.coordinates import Iid, rademacher, require_iid
+from mcverify.laws.law import (
+    Array,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Side,
+    Which,
+    require,
+    require_between,
+)
+
+
+@dataclass(frozen=True)
+class Equicorrelated(LawBase):
+    """Any two coordinates of a vector have correlation ``rho``: x_i = √(1−ρ) z_i + √ρ c."""
+
+    base: Iid
+    rho: float
+
+    def __post_init__(self) -> None:
+        require_iid(self.base, self.kind)
+        require_between(0, self.rho, 1, self.kind, "rho")
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q, k = self.base.draw(rng, blocks, tokens, d_k + 1)  # the last column is the common part
+        own, common = math.sqrt(1 - self.rho), math.sqrt(self.rho)
+        return own * q[..., :-1] + common * q[..., -1:], own * k[..., :-1] + common * k[..., -1:]
+
+    def moments(self, d_k: int) -> Moments:
+        mean = np.full(d_k, self.base.mean * (math.sqrt(1 - self.rho) + math.sqrt(self.rho)))
+        cov = self.base.variance * ((1 - self.rho) * np.eye(d_k) + self.rho)
+        return Moments(mean, mean, cov, cov, np.zeros((d_k, d_k)))
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """Coordinates are equal where their own parts are."""
+        equal = 1.0 if self.rho == 1 else self.base.side(which, d_k).all_equal
+        return Side(exchangeable=True, all_equal=equal)
+
+
+@dataclass(frozen=True)
+class CommonScale(LawBase):
+    """All coordinates of a vector share a random factor r, drawn anew for each q and each k.
+
+    r² = (df − 2)/χ²(df), so E r² = 1: with a normal base each vector is multivariate Student t
+    of unit variance. Coordinates are uncorrelated, yet dependent.
+    """
+
+    base: Iid
+    df: float
+
+    def __post_init__(self) -> None:
+        require_iid(self.base, self.kind)
+        require(self.base.mean == 0, f"common_scale: the base law {self.base} must have mean 0; "
+                                     "shift afterwards: shifted(common_scale(…), mean)")
+        require(self.df > 2, f"common_scale(df={self.df}): df must be above 2, else the scale "
+                             "has no second moment")
+
+    @property
+    def finite_moments(self) -> float:
+        return min(self.df, self.base.finite_moments)
+
+    @property
+    def scale_fourth_moment(self) -> float:
+        """E r⁴, by how much the common factor thickens the tails (inf up to df = 4)."""
+        return (self.df - 2) / (self.df - 4) if self.df > 4 else math.inf
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q, k = self.base.draw(rng, blocks, tokens, d_k)
+        r_q, r_k = np.sqrt((self.df - 2) / rng.chisquare(self.df, (2, blocks, tokens, 1)))
+        return r_q * q, r_k * k
+
+    def moments(self, d_k: int) -> Moments:
+        return self.base.moments(d_k)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """A common factor ties coordinates, and leaves symmetries and which are equal."""
+        return replace(self.base.side(which, d_k), independent=False, atoms=None, sizes=None)
+
+
+@dataclass(frozen=True)
+class MultivariateT(LawBase):
+    """Student t vectors: any two coordinates have correlation ``rho`` and all share one scale.
+
+    x = r·(√(1−ρ) z + √ρ c) with normal z and c and one r for the vector: the t copula with t
+    marginals. r² = (df − 2)/χ²(df) gives variance 1; up to df = 2, where no variance exists,
+    df/χ²(df). At ρ = 0 coordinates are uncorrelated but large together: ``common_scale``.
+    """
+
+    df: float
+    rho: float
+
+    def __post_init__(self) -> None:
+        require(0 < self.df < math.inf, f"multivariate_t(df={self.df}): df must be positive and "
+                                        "finite; use equicorrelated(normal, rho)")
+        require_between(0, self.rho, 1, self.kind, "rho")
+
+    @property
+    def finite_moments(self) -> float:
+        return self.df
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        shape = (2, blocks, tokens, 1)
+        x = math.sqrt(1 - self.rho) * rng.standard_normal((*shape[:-1], d_k))
+        x += math.sqrt(self.rho) * rng.standard_normal(shape)
+        unit = self.df - 2 if self.df > 2 else self.df
+        q, k = x * np.sqrt(unit / rng.chisquare(self.df, shape))
+        return q, k
+
+    def moments(self, d_k: int) -> Moments:
+        mean = np.full(d_k, 0.0 if self.df > 1 else math.nan)
+        if self.df <= 2:
+            return Moments(mean, mean, *np.full((3, d_k, d_k), math.nan))
+        cov = (1 - self.rho) * np.eye(d_k) + self.rho
+        return Moments(mean, mean, cov, cov, np.zeros((d_k, d_k)))
+
+
+@dataclass(frozen=True)
+class SignProducts(LawBase):
+    """d_k coins made of m = ⌈log₂(d_k + 1)⌉ independent ones: coordinate i is the product of those
+    whose bits are set in i + 1.
+
+    Any two coordinates of a vector are independent, since different non-empty products are; three
+    are not, as the third is the product of the first two whenever its bits say so. q and k are
+    independent, so Var(q·k) = d_k holds. But at d_k = 2^m − 1 the vectors are the rows of a
+    Hadamard matrix without its constant column: q·k is d_k with probability 1/(d_k + 1), else −1.
+    """
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        shape = (blocks, tokens, d_k.bit_length())
+        return (subset_products(rademacher.sample(rng, shape), d_k),
+                subset_products(rademacher.sample(rng, shape), d_k))
+
+    def moments(self, d_k: int) -> Moments:
+        return rademacher.moments(d_k)
+
+
+def subset_products(signs: Array, d_k: int) -> Array:
+    """Products of the signs over the subsets 1 to d_k, as bits: (…, m) -> (…, d_k).
+
+    >>> subset_products(np.array([-1.0, -1.0]), 3)
+    array([-1., -1.,  1.])
+    """
+    m = signs.shape[-1]
+    member = np.arange(1, d_k + 1) >> np.arange(m)[:, None] & 1  # (m, d_k)
+    negative = (signs < 0) @ member.astype(np.float64)  # how many of a subset are −1
+    return np.asarray(1 - 2 * (negative % 2))
+
+
+equicorrelated = Equicorrelated
+common_scale = CommonScale
+multivariate_t = MultivariateT
+sign_products = SignProducts()

@@ -1,0 +1,133 @@
+"""Laws whose queries and keys are independent of each other, or tied token by token."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mcverify.laws.coordinates import Iid, draw_side, normal, rademacher, require_iid
+from mcverify.laws.law import (
+    Law,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Side,
+    Which,
+    require_between,
+    require_law,
+    side,
+)
+
+
+@dataclass(frozen=True)
+class Independent(LawBase):
+    """The queries of one law with the keys of another, independent of each other."""
+
+    q: Law
+    k: Law
+
+    def __post_init__(self) -> None:
+        require_law(self.q, self.kind)
+        require_law(self.k, self.kind)
+
+    @property
+    def finite_moments(self) -> float:
+        return min(self.q.finite_moments, self.k.finite_moments)
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q = draw_side(self.q, "q", rng, blocks, tokens, d_k)
+        return q, draw_side(self.k, "k", rng, blocks, tokens, d_k)
+
+    def moments(self, d_k: int) -> Moments:
+        q, k = self.q.moments(d_k), self.k.moments(d_k)
+        return Moments(q.mean_q, k.mean_k, q.cov_q, k.cov_k, np.zeros((d_k, d_k)))
+
+    def side(self, which: Which, d_k: int) -> Side:
+        return side(self.q if which == "q" else self.k, which, d_k)
+
+
+@dataclass(frozen=True)
+class Correlated(LawBase):
+    """A token's key follows its own query, coordinate by coordinate: k = ρq + √(1−ρ²) z."""
+
+    base: Iid
+    rho: float
+    coupled = True
+
+    def __post_init__(self) -> None:
+        require_iid(self.base, self.kind)
+        require_between(-1, self.rho, 1, self.kind, "rho")
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q, z = self.base.draw(rng, blocks, tokens, d_k)
+        return q, self.rho * q + math.sqrt(1 - self.rho**2) * z
+
+    def moments(self, d_k: int) -> Moments:
+        base = self.base.moments(d_k)
+        mean_k = base.mean_q * (self.rho + math.sqrt(1 - self.rho**2))
+        return Moments(base.mean_q, mean_k, base.cov_q, base.cov_k, self.rho * base.cov_q)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """Keys mix two draws of the base, which leaves only the normal law as it is."""
+        base = self.base.side(which, d_k)
+        return base if which == "q" or self.base == normal else base.mixed()
+
+
+@dataclass(frozen=True)
+class Identical(LawBase):
+    """Every token's key is its own query: k = q."""
+
+    base: Iid
+    coupled = True
+    key_is_query = True
+
+    def __post_init__(self) -> None:
+        require_iid(self.base, self.kind)
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q = self.base.sample(rng, (blocks, tokens, d_k))
+        return q, q
+
+    def moments(self, d_k: int) -> Moments:
+        base = self.base.moments(d_k)
+        return Moments(base.mean_q, base.mean_q, base.cov_q, base.cov_q, base.cov_q)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        return self.base.side(which, d_k)
+
+
+@dataclass(frozen=True)
+class RandomSign(LawBase):
+    """k = q or k = −q, by one fair coin a token: uncorrelated with q, and all but known from it.
+
+    q·k = ±‖q‖², so its variance is E‖q‖⁴ and not d_k. Scores with other tokens keep theirs.
+    """
+
+    base: Iid
+    coupled = True
+
+    def __post_init__(self) -> None:
+        require_iid(self.base, self.kind)
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q = self.base.sample(rng, (blocks, tokens, d_k))
+        return q, rademacher.sample(rng, (blocks, tokens, 1)) * q
+
+    def moments(self, d_k: int) -> Moments:
+        base = self.base.moments(d_k)
+        second = base.cov_q + np.outer(base.mean_q, base.mean_q)
+        return Moments(base.mean_q, np.zeros(d_k), base.cov_q, second, np.zeros((d_k, d_k)))
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """Of a symmetric base the keys are as the queries; of others a sign ties coordinates."""
+        base = self.base.side(which, d_k)
+        if which == "q" or base.symmetric:
+            return base
+        return replace(base, independent=False, atoms=None, sizes=None)
+
+
+independent = Independent
+correlated = Correlated
+identical = Identical
+random_sign = RandomSign

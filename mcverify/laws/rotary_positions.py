@@ -1,0 +1,53 @@
+"""Laws whose queries are rotated against their keys, as rotary positions do."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcverify.attention import vectors
+from mcverify.laws.law import Array, Law, LawBase, Moments, Pair, Rng, require, require_law
+
+
+@dataclass(frozen=True)
+class Rotary(LawBase):
+    """Rotary positions: every query stands ``distance`` positions after every key it meets.
+
+    A score depends on the difference of positions alone, (R_m q)·(R_n k) = (R_{m−n} q)·k, so the
+    query is rotated by the distance, which may be negative, and the key is left alone. Theta and
+    pairing are those of ``vectors.rotate``. Odd d_k raises ValueError.
+
+    >>> from mcverify.laws import identical, normal
+    >>> law = rotary(identical(normal), distance=3, pairing="neighbours")
+    >>> str(law), law.moments(2).cross.round(2).tolist()
+    ('rotary[identical[normal]-3-pairing:neighbours]', [[-0.99, -0.14], [0.14, -0.99]])
+    """
+
+    base: Law
+    distance: int
+    theta: float = 10000.0
+    pairing: str = "halves"
+
+    def __post_init__(self) -> None:
+        require_law(self.base, self.kind)
+        require(isinstance(self.distance, int), f"rotary(distance={self.distance!r}): positions "
+                                                "are whole numbers; use an int")
+        self._turned(np.ones(2))  # refuses what it does not take
+
+    def _turned(self, x: Array) -> Array:
+        y = vectors.rotate(x, self.distance, self.theta, self.pairing)
+        return np.asarray(y, np.float64)
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q, k = self.base.draw(rng, blocks, tokens, d_k)
+        return self._turned(q), k
+
+    def moments(self, d_k: int) -> Moments:
+        """R μ_q, R Σ_q R' and R C: the rows of a matrix M turn into M R'."""
+        m = self.base.moments(d_k)
+        with np.errstate(invalid="ignore"):  # of variances that are infinite
+            cov_q = self._turned(self._turned(m.cov_q).T)
+            return Moments(self._turned(m.mean_q), m.mean_k, cov_q, m.cov_k,
+                           self._turned(m.cross.T).T)
+
+
+rotary = Rotary

@@ -1,0 +1,77 @@
+"""Laws whose queries and keys are those of another law, shifted or scaled."""
+
+import math
+from dataclasses import dataclass, replace
+
+from mcverify.laws.law import (
+    Law,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Side,
+    Which,
+    require,
+    require_law,
+    side,
+)
+
+
+@dataclass(frozen=True)
+class Shifted(LawBase):
+    """``mean`` added to every coordinate of q and of k."""
+
+    base: Law
+    mean: float
+
+    def __post_init__(self) -> None:
+        require_law(self.base, self.kind)
+        require(math.isfinite(self.mean), f"shifted(mean={self.mean}): mean must be finite")
+
+    @property
+    def key_is_query(self) -> bool:
+        return getattr(self.base, "key_is_query", False)
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q, k = self.base.draw(rng, blocks, tokens, d_k)
+        return q + self.mean, k + self.mean
+
+    def moments(self, d_k: int) -> Moments:
+        base = self.base.moments(d_k)
+        return replace(base, mean_q=base.mean_q + self.mean, mean_k=base.mean_k + self.mean)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """Coordinates that are equal stay so; symmetry about 0 is lost."""
+        base = side(self.base, which, d_k)
+        return replace(base.mixed(), symmetric=False, all_equal=base.all_equal)
+
+
+@dataclass(frozen=True)
+class Scaled(LawBase):
+    """The queries of a law times ``std_q``, its keys times ``std_k``: variances that are not 1."""
+
+    base: Law
+    std_q: float
+    std_k: float
+
+    def __post_init__(self) -> None:
+        require_law(self.base, self.kind)
+        for name, std in (("std_q", self.std_q), ("std_k", self.std_k)):
+            require(0 < std < math.inf, f"scaled({name}={std}): must be positive and finite")
+
+    def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
+        q, k = self.base.draw(rng, blocks, tokens, d_k)
+        return self.std_q * q, self.std_k * k
+
+    def moments(self, d_k: int) -> Moments:
+        base, a, b = self.base.moments(d_k), self.std_q, self.std_k
+        return Moments(a * base.mean_q, b * base.mean_k, a * a * base.cov_q, b * b * base.cov_k,
+                       a * b * base.cross)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """A positive factor changes neither symmetries nor which coordinates are equal."""
+        return replace(side(self.base, which, d_k), atoms=None, sizes=None)
+
+
+shifted = Shifted
+scaled = Scaled
