@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mcverify.laws.arrays import as_array
 from mcverify.laws.law import Array, Moments
-from mcverify.laws.measured import Measured, measured
+from mcverify.laws.real_tokens import Measured, measured
 
 Indices = NDArray[np.int64]
 

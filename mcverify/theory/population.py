@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from mcverify.laws.measured import Measured
+    from mcverify.laws.real_tokens import Measured
 
 Array = NDArray[np.float64]
 
