@@ -10,7 +10,7 @@ NORMAL = laws.normal
 MATCHED, OTHER = "a token with itself", "different tokens"
 
 
-TRUTH = {}  # Var(q·k) by law and d_k, where an assumption fails
+TRUTH: dict[tuple[laws.Law, int], float] = {}  # Var(q·k) by law and d_k, where an assumption fails
 
 
 def case(assumption, law, truth=theory.dot_variance, pairs=OTHER, d_k=WIDTH, **settings):

@@ -5,14 +5,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtr, fdtrc
+from scipy.special import bdtrc, fdtr, fdtrc
 
 Array = NDArray[np.float64]
 
-PIECES = 8  # at least, drawn apart from each other, for their spread to tell something
+PIECES = 8  # drawn apart from each other, so that their spread tells something
+PIECE = 64  # blocks of one
 FALSE_ALARM = 1e-12  # of one comparison of pieces
 COLUMNS = 4  # of block values that are compared
 BESIDE = 4  # blocks that are measured again in other company
+CALLS = 96  # that draw a block each, to see whether a law has few blocks to give
 HEAD = 2**13  # numbers of a chunk that its digest looks at
 SAMPLE = 64  # numbers of a block by which it is told from others
 
@@ -51,17 +53,36 @@ def spread_of_pieces(tables: Sequence[Array]) -> str:
     return "less" if np.any(fdtr(*freedom, ratio) < rate) else ""
 
 
-def repeated(q: Array, k: Array) -> bool:
-    """Whether two blocks of continuous draws are the same; discrete ones may be, by chance."""
+def repeats(q: Array, k: Array) -> int:
+    """By how many blocks a chunk is repeated in itself; 0 if it is not.
+
+    Of discrete laws blocks may be equal by chance. Independent ones are so at every distance
+    equally often, so that a distance at which many more are equal tells of draws used again.
+
+    >>> q = np.random.default_rng(0).standard_normal((64, 2, 3))
+    >>> repeats(q, q), repeats(np.tile(q, (2, 1, 1)), np.tile(q, (2, 1, 1)))
+    (0, 64)
+    """
+    equal = _equal_pairs(q, k)
+    blocks = len(equal) + 1
+    if not equal.any():
+        return 0
+    pairs = np.arange(blocks - 1, 0, -1)  # at distances 1, 2, …
+    chance = bdtrc(equal - 1, pairs, equal.sum() / pairs.sum())
+    suspect = (equal > 0) & (chance < FALSE_ALARM / blocks)
+    return int(np.argmax(suspect)) + 1 if suspect.any() else 0
+
+
+def _equal_pairs(q: Array, k: Array) -> NDArray[np.intp]:
+    """How many pairs of blocks are equal, at each distance from 1 on."""
     blocks, tokens, d_k = q.shape
-    if tokens * d_k < 2:
-        return False
     step = max(1, tokens * d_k // SAMPLE)
     sample = np.hstack([x.reshape(blocks, -1)[:, ::step] for x in (q, k)])
-    _, first, count = np.unique(sample, axis=0, return_index=True, return_counts=True)
-    again = first[count > 1]
-    continuous = [len(np.unique(q[block])) == tokens * d_k for block in again]
-    return any(continuous)
+    labels = np.unique(sample, axis=0, return_inverse=True)[1].reshape(-1)
+    if labels.max() == blocks - 1:  # all differ
+        return np.zeros(blocks - 1, np.intp)
+    first, second = np.nonzero(np.triu(labels[:, None] == labels, 1))
+    return np.bincount(second - first, minlength=blocks)[1:]
 
 
 def check_pieces(who: str, tables: Sequence[Array]) -> None:
@@ -92,13 +113,19 @@ def check_beside(table: Array, measured: Callable[[NDArray[np.intp]], Array]) ->
 def check_law(q: Array, k: Array, draw: Callable[[int, int], tuple[Array, Array]]) -> None:
     """Raise ValueError if blocks of a law are drawn twice, or in dependence on each other.
 
-    ``draw`` draws a piece, by its number, of so many blocks.
+    q and k are those of a chunk; ``draw`` makes a call of its own, by its number, that draws so
+    many blocks of a few tokens.
     """
-    if repeated(q, k):
-        raise ValueError("the law draws a block twice in one chunk; draw every block anew from the "
-                         "rng that draw() is given")
-    if len(q) < 16 * PIECES:  # the chunks themselves are pieces enough
-        return
-    drawn = [draw(piece, len(q) // (4 * PIECES)) for piece in range(PIECES)]
+    if distance := repeats(q, k):
+        raise ValueError(f"the law draws blocks twice, {distance} after each other; draw every "
+                         "block anew from the rng that draw() is given")
+    apart = [draw(call, 1) for call in range(CALLS)]
+    often = int(_equal_pairs(*map(np.concatenate, zip(*apart, strict=True))).sum())
+    together = int(_equal_pairs(*draw(CALLS, CALLS)).sum())
+    # By chance either kind of pair is as likely to be equal, so that they are so half and half.
+    if often and bdtrc(often - 1, often + together, 0.5) < FALSE_ALARM:
+        raise ValueError("the law draws the same blocks again in other calls, as from a small "
+                         "pool; let draw() use nothing but the rng that it is given")
+    pieces = [draw(CALLS + 1 + piece, PIECE) for piece in range(PIECES)]
     check_pieces("the law", [np.stack([x.mean(axis=(1, 2)) for x in (q, k, q * q, q * k)], axis=1)
-                             for q, k in drawn])
+                             for q, k in pieces])

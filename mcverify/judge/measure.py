@@ -3,6 +3,7 @@
 import random
 import sysconfig
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,8 +92,7 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
         q, k = world.draw(seed, first, blocks)
         digest = digest_of(q, k)
         if first == 0:
-            check_law(q, k, lambda piece, count: world.law.draw(
-                generator(seed, f"a piece of {world.law}", piece), count, world.tokens, world.d_k))
+            check_law(q, k, partial(_piece, world, seed))
         randomness.untouched(f"the law {world.law}")
     except own_faults() as error:
         return Measurement(b"", [describe(error)] * len(cases))
@@ -122,6 +122,13 @@ def _outcome(case: Case, world: World, chunk: Chunk, seed: int, first: int) -> O
     return measured
 
 
+def _piece(world: World, seed: int, piece: int, blocks: int) -> tuple[Array, Array]:
+    """Blocks that nothing is measured on, of a few tokens."""
+    rng = generator(seed, f"a piece of {world.law}", piece)
+    q, k = world.law.draw(rng, blocks, min(world.tokens, 2), world.d_k)
+    return np.asarray(q), np.asarray(k)
+
+
 def _check_body(case: Case, world: World, chunk: Chunk, table: Array, seed: int) -> None:
     """Raise ValueError unless the body treats blocks as the independent replicates that they are.
 
@@ -134,7 +141,7 @@ def _check_body(case: Case, world: World, chunk: Chunk, table: Array, seed: int)
 
     if "rng" not in parameters(case.claim.body):
         check_beside(table, measured)
-    elif len(table) >= 16 * PIECES:
+    elif len(table) >= 4 * PIECES:
         size = len(table) // PIECES
         check_pieces("the body", [measured(slice(i * size, (i + 1) * size), piece=i)
                                   for i in range(PIECES)])
