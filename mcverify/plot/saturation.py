@@ -1,4 +1,4 @@
-"""From the saturation atlas to two pictures: what is left of the entropy, and of the Jacobian."""
+"""Draw the saturation atlas: what is left of the entropy, and of the Jacobian."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""From the claims in the files that pytest collects to a test a case, an error budget and tables.
+"""Run the claims in the files that pytest collects: a test a case, an error budget, tables.
 
 pytest imports this module at every start. What needs numpy is imported when a claim is met.
 """

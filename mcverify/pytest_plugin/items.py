@@ -1,4 +1,4 @@
-"""From claims to pytest's items, and from an item to the finding that it passes or fails by."""
+"""Make a test of each case of a claim, and judge the cases of a session together."""
 
 import ast
 from collections import Counter

@@ -1,4 +1,4 @@
-"""From the findings of a session, wherever they were made, to its summary and tables."""
+"""Gather the findings of a session, wherever they were made, into its summary and tables."""
 
 import json
 import time

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import pytest
 
-import mcverify
 from mcverify import check, discover
 from mcverify.cli.main import main
 
@@ -24,36 +23,24 @@ import dataclasses
 from mcverify import Verdict, absolute, claim, grid, laws
 from mcverify.statistic import mean
 '''
-TRUE = '''
-@claim(mean, equals=0, within=absolute(0.2), over=grid(law=[laws.normal, laws.laplace], d_k=[2, 4]))
-def true_claim(q):
-    """Coordinates are 0 in the mean."""
-    return q
+
+
+def text_of(name, says, law="laws.normal", d_k=2, body="return q"):
+    """The text of a claim about the mean of q."""
+    return f'''
+@claim(mean, {says}, over=grid(law={law}, d_k={d_k}))
+def {name}(q):
+    """Coordinates are so in the mean."""
+    {body}
 '''
-FALSE = '''
-@claim(mean, at_least=1, over=grid(law=laws.normal, d_k=2))
-def false_claim(q):
-    """Coordinates are above 1 in the mean."""
-    return q
-'''
-OPEN = '''
-@claim(mean, at_least=-1, over=grid(law=laws.student_t(2), d_k=2))
-def open_claim(q):
-    """Heavy-tailed coordinates are above -1 in the mean."""
-    return q
-'''
-RAISING = '''
-@claim(mean, at_least=-1, over=grid(law=laws.normal, d_k=2))
-def raising_claim(q):
-    """A body that raises."""
-    raise KeyError("gone")
-'''
-BROKEN = '''
-@claim(mean, equals=0, over=grid(law=laws.normal, d_k=2))
-def broken_claim(q):
-    """A claim without a margin."""
-    return q
-'''
+
+
+TRUE = text_of("true_claim", "equals=0, within=absolute(0.2)", "[laws.normal, laws.laplace]",
+               [2, 4])
+FALSE = text_of("false_claim", "at_least=1")
+OPEN = text_of("open_claim", "at_least=-1", "laws.student_t(2)")
+RAISING = text_of("raising_claim", "at_least=-1", body='raise KeyError("gone")')
+BROKEN = text_of("broken_claim", "equals=0")
 # Two claims about one world, whose draws leave a line each.
 LOGGED = '''
 @dataclasses.dataclass(frozen=True)
@@ -66,17 +53,8 @@ class Logged:
         with open("draws.log", "a") as log:
             log.write(f"{blocks}\\n")
         return laws.normal.draw(rng, blocks, tokens, d_k)
-
-@claim(mean, at_least=-1, over=grid(law=Logged(), d_k=2))
-def logged_claim(q):
-    """Coordinates are above -1 in the mean."""
-    return q
-
-@claim(mean, at_most=1, over=grid(law=Logged(), d_k=2))
-def other_claim(q):
-    """Coordinates are below 1 in the mean."""
-    return q
-'''
+''' + text_of("logged_claim", "at_least=-1", "Logged()") + text_of(
+    "other_claim", "at_most=1", "Logged()")
 SLOW = LOGGED.replace("at_least=-1", "equals=0, within=absolute(1e-6)")
 
 PLUGIN = ["-p", "mcverify.pytest_plugin"]
@@ -187,8 +165,7 @@ def test_tests_are_selected_as_any_others(folder, words, left):
 
 
 def test_a_module_of_tests_has_its_own_claims_and_none_that_it_imports(folder):
-    own = TRUE.replace("true_claim", "own").replace("[laws.normal, laws.laplace], d_k=[2, 4]",
-                                                    "laws.normal, d_k=2")
+    own = text_of("own", "equals=0, within=absolute(0.2)")
     folder.write("claim_mine.py", HEAD, TRUE)
     folder.write("test_mine.py", HEAD, "from claim_mine import true_claim\n", own, '''
 changed = dataclasses.replace(own, name="changed", at_least=-1, equals=None, within=None)
@@ -261,11 +238,10 @@ def test_projects_side_by_side_do_not_disturb_each_other(folder):
 
 
 def test_a_case_that_is_not_as_declared_fails_with_its_report(folder):
-    refuted = FALSE.replace("false_claim", "declared").replace("at_least=1",
-                                                               "at_least=1, expect=Verdict.REFUTED")
-    unknown = OPEN.replace("open_claim", "known").replace(
-        "at_least=-1", "at_least=-1, expect=Verdict.INCONCLUSIVE")
-    file = folder.write("claim_mine.py", HEAD, FALSE, OPEN, RAISING, refuted, unknown)
+    file = folder.write(
+        "claim_mine.py", HEAD, FALSE, OPEN, RAISING,
+        text_of("declared", "at_least=1, expect=Verdict.REFUTED"),
+        text_of("known", "at_least=-1, expect=Verdict.INCONCLUSIVE", "laws.student_t(2)"))
     session = folder.pytest("-rA", "--mcverify-seed=5")
     assert session.code == pytest.ExitCode.TESTS_FAILED
     for claim in discover(file):
@@ -424,17 +400,29 @@ def test_workers_of_xdist_find_the_same_and_the_controller_writes_it(folder, ref
     assert f"{summary}tables in out\n" in session.output
 
 
-@pytest.mark.parametrize(("by_file", "draws"), [(True, 1), (False, 2)])
-def test_a_worker_shares_draws_if_it_gets_whole_files(folder, by_file, draws):
-    # What xdist gives to a worker's configuration, without the second that a worker takes.
-    folder.write("conftest.py", f'''
+# What xdist gives to a worker's configuration, without the second that a worker takes.
+WORKER = """
 import pytest
 @pytest.hookimpl(tryfirst=True)
-def pytest_configure(config): config.workerinput = dict(mcverify_by_file={by_file})
-''')
+def pytest_configure(config): config.workerinput = dict(mcverify_by_file={})
+"""
+
+
+@pytest.mark.parametrize(("by_file", "draws"), [(True, 1), (False, 2)])
+def test_a_worker_shares_draws_if_it_gets_whole_files(folder, by_file, draws):
+    folder.write("conftest.py", WORKER.format(by_file))
     folder.write("claim_mine.py", HEAD, LOGGED)
     assert folder.pytest().code == 0
     assert folder.draws() == draws
+
+
+def test_in_a_worker_too_the_budget_is_kept(folder):
+    folder.write("conftest.py", WORKER.format(False))
+    folder.write("claim_mine.py", HEAD, LOGGED)
+    session = folder.pytest("-rA", "--mcverify-error-rate=6e-7")
+    assert list(session.outcomes().values()) == ["FAILED", "FAILED"]
+    assert "2 cases at an error rate of 6e-07 each cost 1.2e-06" in session.output
+    assert folder.draws() == 0
 
 
 @pytest.mark.parametrize(("dist", "by_file"), [
@@ -446,19 +434,6 @@ def test_a_worker_is_told_whether_it_gets_whole_files(dist, by_file):
     node = SimpleNamespace(config=SimpleNamespace(getoption={"dist": dist}.get), workerinput={})
     pytest_configure_node(node)
     assert node.workerinput == {"mcverify_by_file": by_file}
-
-
-def test_in_a_worker_of_xdist_too_the_budget_is_kept(folder):
-    folder.write("conftest.py", '''
-import pytest
-@pytest.hookimpl(tryfirst=True)
-def pytest_configure(config): config.workerinput = dict(mcverify_by_file=False)
-''')
-    folder.write("claim_mine.py", HEAD, LOGGED)
-    session = folder.pytest("-rA", "--mcverify-error-rate=6e-7")
-    assert list(session.outcomes().values()) == ["FAILED", "FAILED"]
-    assert "2 cases at an error rate of 6e-07 each cost 1.2e-06" in session.output
-    assert folder.draws() == 0
 
 
 # --- what it costs those who have no claims --------------------------------------------------
@@ -480,25 +455,6 @@ def pytest_unconfigure(): import sys; print("imported:", *sys.modules)
     imported = set(done.stdout.partition("imported:")[2].split())
     assert "mcverify.pytest_plugin" in imported
     assert not imported & HEAVY
-
-
-def test_the_package_imports_what_it_exports_when_it_is_asked_for():
-    code = '''
-import sys, types
-import mcverify
-assert "numpy" not in sys.modules
-assert set(mcverify.__all__) <= set(dir(mcverify))
-from mcverify.declare.grid import Grid
-from mcverify import *
-assert isinstance(mcverify.grid, types.FunctionType) and grid is mcverify.grid
-assert isinstance(mcverify.discover, types.FunctionType)
-assert isinstance(grid(d_k=1), Grid)
-assert isinstance(mcverify.laws, types.ModuleType) and mcverify.statistic.mean
-assert all(getattr(mcverify, name) is globals()[name] for name in mcverify.__all__)
-'''
-    subprocess.run([sys.executable, "-c", code], check=True)
-    with pytest.raises(AttributeError, match=r"module 'mcverify' has no attribute 'clam'"):
-        mcverify.clam  # noqa: B018
 
 
 def test_once_installed_the_plugin_needs_no_option(folder):
