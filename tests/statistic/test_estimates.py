@@ -108,7 +108,7 @@ def test_standard_error_is_the_scatter(statistic):
     found = [estimate(statistic, np.random.default_rng(i).gamma(4.0, size=(128, 10)))
              for i in range(300)]
     scatter = np.std([f.value for f in found])
-    assert np.sqrt(np.mean([f.stderr**2 for f in found])) == pytest.approx(scatter, rel=0.2)  # 4 % of its own
+    assert np.sqrt(np.mean([f.stderr**2 for f in found])) == pytest.approx(scatter, rel=0.2)
 
 
 @pytest.mark.parametrize("statistic", [mean, mean.within(-99, 99), mean.with_variance(9.0)],

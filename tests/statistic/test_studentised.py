@@ -211,5 +211,3 @@ def test_blocks_needed_are_those_from_which_the_interval_stands(statistic):
         if statistic.parts is None:
             assert given[blocks] == (blocks >= needed)
     assert set(given.values()) == {False, True}
-    assert statistic.blocks_needed(np.zeros_like(table) + table[0], RATE) == pytest.approx(
-        statistic.caution * stats.t(9999).isf(RATE / 2) ** 2)
