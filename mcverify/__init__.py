@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from mcverify.declare.grid import grid
     from mcverify.declare.prediction import absolute, printed, relative
     from mcverify.judge.check import check
+    from mcverify.probing.agree import agree
+    from mcverify.probing.expect import assert_attention
+    from mcverify.probing.probe import probe
     from mcverify.results.load import load
     from mcverify.verdict import Verdict
 
@@ -26,6 +29,8 @@ __all__ = [
     "Claim",
     "Verdict",
     "absolute",
+    "agree",
+    "assert_attention",
     "attention",
     "check",
     "claim",
@@ -34,6 +39,7 @@ __all__ = [
     "laws",
     "load",
     "printed",
+    "probe",
     "relative",
     "theory",
 ]
@@ -44,12 +50,15 @@ _HOMES = {
     "Claim": "declare.claim",
     "Verdict": "verdict",
     "absolute": "declare.prediction",
+    "agree": "probing.agree",
+    "assert_attention": "probing.expect",
     "check": "judge.check",
     "claim": "declare.claim",
     "discover": "declare.discover",
     "grid": "declare.grid",
     "load": "results.load",
     "printed": "declare.prediction",
+    "probe": "probing.probe",
     "relative": "declare.prediction",
 }
 _ROOMS = ("attention", "laws", "statistic", "theory")

@@ -1,0 +1,122 @@
+"""From queries, keys and a user's attention function to the weights that it must have used."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.attention import bfloat16
+
+Array = NDArray[np.float64]
+Attend = Callable[[Any, Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The shape of a call; batches are as many as an experiment needs."""
+
+    d_k: int
+    d_v: int
+    heads: int
+    kv_heads: int
+    tokens: int
+    keys: int
+
+    def __post_init__(self) -> None:
+        for name in ("d_k", "d_v", "heads", "kv_heads", "tokens", "keys"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"probe({name}={value!r}): must be a whole number, 1 or more; "
+                                 "pass the width or number that attend takes")
+        if self.keys < 2:
+            raise ValueError(f"probe with {self.keys} key: a softmax over one key gives it weight "
+                             "1 whatever the scale; pass tokens=2 or more")
+        if self.heads % self.kv_heads:
+            raise ValueError(f"probe(heads={self.heads}, kv_heads={self.kv_heads}): heads must be "
+                             "a multiple of kv_heads; pass the number of heads that k and v have")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A function, the sizes it is called with, and the type that it is handed."""
+
+    attend: Attend
+    sizes: Sizes
+    dtype: Any = None
+
+    def weights(self, q: Array, k: Array) -> tuple[Array, Array]:
+        """q (batch, heads, tokens, d_k), k (batch, 1 or kv_heads, keys, d_k) -> weights, and spare.
+
+        Weights are (batch, heads, tokens, keys).
+
+        They are read off the outputs: values are one-hot, a piece of d_v keys at a time, each
+        piece a batch of its own. The spare outputs are those of columns that hold values of 0.
+        """
+        s = self.sizes
+        pieces = -(-s.keys // s.d_v)
+        v = np.zeros((pieces, s.keys, s.d_v))
+        v[np.arange(s.keys) // s.d_v, np.arange(s.keys), np.arange(s.keys) % s.d_v] = 1
+        batch = len(q)
+        out = self(np.repeat(q, pieces, axis=0), np.repeat(k, pieces, axis=0),
+                   np.tile(v, (batch, 1, 1))[:, None])
+        out = out.reshape(batch, pieces, s.heads, s.tokens, s.d_v)
+        flat = np.moveaxis(out, 1, 3).reshape(batch, s.heads, s.tokens, pieces * s.d_v)
+        return flat[..., : s.keys], flat[..., s.keys :]
+
+    def __call__(self, q: Array, k: Array, v: Array) -> Array:
+        """attend of fresh arrays, in float64; k and v of one head serve all heads of keys."""
+        s = self.sizes
+        k, v = (np.broadcast_to(x, (len(q), s.kv_heads, *x.shape[2:])) for x in (k, v))
+        with np.errstate(all="ignore"):  # the widest logits may overflow on purpose
+            try:
+                out = self.attend(*(handed(x, self.dtype) for x in (q, k, v)))
+            except Exception as error:
+                error.add_note(
+                    f"probe called attend with q {q.shape}, k {k.shape} and v {v.shape} of "
+                    f"{self.dtype or 'NumPy float64'}; pass dtype= if it wants another type")
+                raise
+        wanted = (len(q), s.heads, s.tokens, s.d_v)
+        found = getattr(out, "shape", None)
+        if found is None or tuple(found) != wanted:
+            what = f"{type(out).__name__}" if found is None else f"shape {tuple(found)}"
+            raise ValueError(f"attend returned {what}: must return an array (batch, heads, tokens, "
+                             f"d_v) = {wanted}; wrap it so that it takes and gives these axes")
+        return as_float64(out)
+
+
+def handed(x: Array, dtype: Any) -> Any:
+    """A copy of x as NumPy array, or as tensor where the type is one of PyTorch."""
+    if type(dtype).__module__ == "torch":
+        return sys.modules["torch"].as_tensor(x.copy()).to(dtype)
+    return np.array(x, dtype=np.float64 if dtype is None else dtype)
+
+
+def as_float64(x: Any) -> Array:
+    """Numbers of NumPy, PyTorch, JAX, or whatever offers `__array__` or DLPack, as float64."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().double()
+    if not isinstance(x, np.ndarray):
+        x = np.asarray(x) if hasattr(x, "__array__") else np.from_dlpack(x)
+    return np.asarray(x, dtype=np.float64)
+
+
+def precision(x: Array) -> str:
+    """The coarsest type that holds all these numbers: what they were rounded to last.
+
+    A function may compute in bfloat16 and return float32, so its outputs are asked, not their type.
+
+    >>> [precision(x) for x in ([0.5, 0.1], np.float32([0.5, 0.1]), np.float16([0.5, 0.1]))]
+    ['float64', 'float32', 'float16']
+    """
+    x = np.asarray(x, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        single = x.astype(np.float32)
+        if not np.array_equal(single, x):
+            return "float64"
+        for name, rounded in (("bfloat16", bfloat16(single)), ("float16", x.astype(np.float16))):
+            if np.array_equal(rounded, x):
+                return name
+    return "float32"

@@ -1,0 +1,76 @@
+"""From what an attention should do to an AssertionError where it does something else."""
+
+from typing import Any
+
+import numpy as np
+
+from mcverify.probing.calls import Attend
+from mcverify.probing.probe import probe
+from mcverify.probing.result import Probe
+
+CLOSE = 0.01  # relative error of caps, slopes and factors of a bias, which have no stated interval
+
+
+def assert_attention(attend: Attend, *, scale: str | float | None = None, **expected: Any) -> Probe:
+    """Raise AssertionError, with a four-line report, unless attend does what is expected.
+
+    ``scale`` is a number or a formula. Other expectations are attributes of the Probe: causal,
+    mask, window, cap, slopes, bias_scale, key_head, normalised, position, formula, findings. Only
+    those named are looked at; ``cap=None`` says that there is none. All else goes to ``probe``:
+    d_k, heads, dtype and so on. Caps, slopes and factors may be off by 1 %. Returns the Probe.
+
+    Raises ValueError where probe does, and where nothing is expected.
+
+    >>> from mcverify.attention import scores, softmax
+    >>> def attend(q, k, v): return softmax(scores(q, k, 0.125)) @ v
+    >>> assert_attention(attend, scale="1/sqrt(d_k)", causal=False, d_k=64).formula
+    '1/sqrt(d_k)'
+    >>> assert_attention(attend, scale="1/sqrt(d_k)", d_k=40)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    AssertionError: attention: attend with d_k=40
+    expected:  scale 1/sqrt(d_k) = 0.158114
+    measured:  scale 0.125 ± ..., 1/sqrt(64)
+    rerun:     mcverify.probe(attend, d_k=40, declared='1/sqrt(d_k)')
+    """
+    wanted = {name: expected.pop(name) for name in tuple(expected) if name in CHECKED}
+    if scale is None and not wanted:
+        raise ValueError("assert_attention expects nothing: it must expect something; pass scale= "
+                         f"or one of {', '.join(CHECKED)}")
+    found = probe(attend, declared=scale, **expected)
+    wrong = [name for name, value in wanted.items() if not _same(getattr(found, name), value)]
+    if wrong or (scale is not None and not found.agrees):
+        raise AssertionError(_report(attend, found, wanted, wrong, expected))
+    return found
+
+
+CHECKED = ("causal", "mask", "window", "cap", "slopes", "bias_scale", "key_head", "normalised",
+           "position", "formula", "findings")
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    if found is None or wanted is None or isinstance(wanted, str | bool | tuple):
+        return bool(found is wanted or (found is not None and wanted is not None
+                                        and found == wanted))
+    a, b = np.asarray(found, dtype=float), np.asarray(wanted, dtype=float)
+    return a.ndim >= b.ndim and bool(np.allclose(a, b, rtol=CLOSE, atol=0))
+
+
+def _report(attend: Attend, found: Probe, wanted: dict[str, Any], wrong: list[str],
+            sizes: dict[str, Any]) -> str:
+    name = getattr(attend, "__name__", repr(attend))
+    given = ", ".join(f"{key}={value!r}" for key, value in sizes.items())
+    declared, said, claimed = "", [], []
+    if found.declared:
+        text, value = found.declared
+        declared = f"declared={text!r}"
+        said.append(f"scale {text}" + ("" if text == f"{value:.6g}" else f" = {value:.6g}"))
+        claimed.append(f"scale {found.scale_text}")
+    said += [f"{key} {wanted[key]}" for key in wrong]
+    claimed += [f"{key} {getattr(found, key)}" for key in wrong]
+    if found.findings:
+        claimed.append(f"found: {'; '.join(found.findings)}")
+    arguments = ", ".join(x for x in (name, given, declared) if x)
+    return (f"attention: {name}{' with ' if given else ''}{given}\n"
+            f"expected:  {', '.join(said)}\n"
+            f"measured:  {', '.join(claimed)}\n"
+            f"rerun:     mcverify.probe({arguments})")

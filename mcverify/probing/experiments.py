@@ -1,0 +1,156 @@
+"""From an attention function to the weights of the experiments that tell what it does."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.probing.calls import Array, Caller, precision
+from mcverify.probing.design import LOUD, Design, flat, plain, varied
+from mcverify.probing.explain import Readings
+from mcverify.probing.rounding import COMPUTED, TYPES
+
+Bools = NDArray[np.bool_]
+
+BATCH = 8  # experiments of the kind that scales are read from
+LOUDNESS = 4.0 ** np.arange(-12, 9)  # of queries, to find the one that spreads the logits
+REACH = {"float16": 8.0}  # how far logits should spread: float16 has no smaller normal weights
+WIDEST = 64.0  # in all other types
+SPREAD = 0.5  # a spread of logits that every type resolves, and few caps bend
+STILL = 1.02  # ratio of spreads that are the same
+
+
+class CannotProbe(Exception):
+    """There is no number, for the reason that the message gives."""
+
+
+def equal_logits(caller: Caller) -> Array:
+    """The weights (heads, tokens, keys) of logits that q·k does not tell apart.
+
+    Raises CannotProbe where outputs are no averages of values, or two calls differ.
+    """
+    sizes = caller.sizes
+    design = flat(sizes)
+    q, k = design.q[:, None].repeat(sizes.heads, axis=1), design.k[:, None]
+    p, spare = caller.weights(q, k)
+    again, _ = caller.weights(q, k)
+    if not np.all(np.isfinite(p)):
+        raise ValueError("attend returned NaN or infinities where all logits are equal: outputs "
+                         "must be finite; let every query see a key, and keep epsilon in norms")
+    tolerance = COMPUTED**2 * TYPES[precision(np.stack([p, again]))][0]
+    if not np.allclose(p, again, rtol=tolerance, atol=0):
+        gone = np.mean(((p == 0) != (again == 0))[(p > 0) | (again > 0)])
+        raise CannotProbe("two calls on the same arrays differ" + (
+            f": {gone:.0%} of the weights are 0 in one of them only, as where dropout is left on; "
+            "switch it off" if gone > 0 else " by more than rounding"))
+    nothing = caller(q, k, np.zeros((1, 1, sizes.keys, sizes.d_v)))
+    added = max(float(np.abs(x).max(initial=0)) for x in (nothing, spare))
+    if added > 0:
+        raise CannotProbe(f"outputs are no averages of the values: of values of 0 they make "
+                          f"{added:.3g}; leave out projections, their bias, and residuals")
+    if p.min() < 0:
+        raise CannotProbe(f"outputs are no averages of the values: one has the weight "
+                          f"{p.min():.3g}, below 0")
+    weights: Array = p[0]
+    return weights
+
+
+def loudness(caller: Caller, still: Array, visible: Bools, rng: np.random.Generator
+             ) -> Iterator[tuple[bool, Array, float]]:
+    """Whether only norms are in question, and what amplifies the queries of each head, and keys.
+
+    If the spread of the logits no longer grows with the queries, they may be normalised, which
+    long queries show best, or be capped, which shorter ones do. If no queries are short enough,
+    they may be normalised, and the keys have to be shorter.
+    """
+    sizes = caller.sizes
+    spread, whole, reach = _spreads(caller, still, visible, rng, of_keys=False)
+    if not np.all(whole[0]):
+        spread, whole, reach = _spreads(caller, still, visible, rng, of_keys=True)
+        if not np.all(whole[0]):
+            raise CannotProbe("all weights are 0 or 1 however short queries and keys are")
+        fitting = min(_loudness(spread[:, head], whole[:, head], reach)[2]
+                      for head in range(sizes.heads))
+        yield False, np.ones(sizes.heads), fitting
+        return
+    found = [_loudness(spread[:, head], whole[:, head], reach) for head in range(sizes.heads)]
+    if all(stays for stays, _, _ in found):
+        yield True, np.array([longest for _, longest, _ in found]), 1.0
+    yield False, np.array([fitting for _, _, fitting in found]), 1.0
+
+
+def _spreads(caller: Caller, still: Array, visible: Bools, rng: np.random.Generator, of_keys: bool
+             ) -> tuple[Array, Bools, float]:
+    """The spread of logits and whether no weight is lost, (LOUDNESS, heads), and its reach."""
+    heads = caller.sizes.heads
+    one, times = plain(rng, caller.sizes, len(LOUDNESS)), LOUDNESS[:, None, None]
+    design = Design(one.q, one.k * times) if of_keys else Design(one.q * times, one.k)
+    p, _ = caller.weights(design.q[:, None].repeat(heads, axis=1), design.k[:, None])
+    finite = np.all(np.isfinite(p), axis=(2, 3), keepdims=True)
+    p = np.where(finite, p, 0)
+    name = precision(p)
+    spread = Readings(p, still, visible, design, np.ones(heads), name).spread()
+    whole = finite[..., 0, 0] & ~np.any((p == 0) & visible, axis=(2, 3))
+    return spread, whole, REACH.get(name, WIDEST)
+
+
+def _loudness(spread: Array, whole: Bools, reach: float) -> tuple[bool, float, float]:
+    """Whether the spread stays the same, the longest queries, and those that spread to reach."""
+    last = len(whole) - 1 if whole.all() else int(np.argmin(whole)) - 1
+    spread = spread[: last + 1]
+    if spread.max() == 0:
+        raise CannotProbe("the weights do not depend on q·k, however long the queries are")
+    stays = len(spread) > 3 and spread[-4:].max() < STILL * spread[-4:].min()
+    enough = int(np.argmax(spread >= SPREAD)) if spread.max() >= SPREAD else int(spread.argmax())
+    slope = spread[enough] / (LOUDNESS[enough] * LOUD / 4)
+    fitting = 2.0 ** np.floor(np.log2(reach / (slope * LOUD)))
+    return stays, float(LOUDNESS[max(last - 1, 0)]), float(min(fitting, LOUDNESS[last]))
+
+
+def read(caller: Caller, still: Array, visible: Bools, loud: Array, loud_keys: float,
+         rng: np.random.Generator) -> Readings:
+    """The experiments that scales are read from."""
+    design = varied(rng, caller.sizes, BATCH)
+    design = Design(design.q, design.k * loud_keys)
+    p, _ = caller.weights(design.q[:, None] * loud[:, None, None], design.k[:, None])
+    if not np.all(np.isfinite(p)):
+        raise ValueError("attend returned NaN or infinities where the logits spread by "
+                         f"{WIDEST:g}: outputs must be finite; subtract the largest logit of a row "
+                         "before exp")
+    name = precision(p)
+    return Readings(p, still, visible, design, loud, name)
+
+
+def heads_read(caller: Caller, still: Array, loud: Array, loud_keys: float,
+               rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which head of keys, and which of values, each head of queries reads: (heads,) twice.
+
+    Each head of keys, or values, has its number, from 1, written in the experiments: one for each
+    binary digit, in which only the heads that have it get keys that differ, or values that are
+    not 0. −1 stands for a head that reads several.
+    """
+    sizes = caller.sizes
+    numbers = 1 + np.arange(sizes.kv_heads)
+    digits = numbers >> np.arange(sizes.kv_heads.bit_length())[:, None] & 1  # (digits, kv_heads)
+    told = np.vstack([np.ones_like(numbers), digits])[..., None, None] == 1
+    one, same = plain(rng, sizes, 1), flat(sizes)
+    q = np.broadcast_to(one.q[:, None] * loud[:, None, None],
+                        (len(told), sizes.heads, sizes.tokens, sizes.d_k))
+    p, _ = caller.weights(q, np.where(told, one.k[:, None], same.k[:, None]) * loud_keys)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.log(p) - np.log(still)
+        y = np.where((still > 0) & (p > 0), y, np.nan)
+        ranges = np.nanmax(y, axis=-1) - np.nanmin(y, axis=-1)
+    found = np.nanmax(ranges, axis=-1)
+    quiet_q, quiet_k = (x[:, None].repeat(len(told), axis=0) for x in (same.q, same.k))
+    values = np.where(told, 1.0, 0.0) * np.ones((sizes.keys, sizes.d_v))
+    out = caller(quiet_q.repeat(sizes.heads, axis=1), quiet_k, values)
+    return _numbers(found), _numbers(out.mean(axis=(2, 3)))
+
+
+def _numbers(found: Array) -> NDArray[np.int64]:
+    """From answers (1 + digits, heads) to each experiment, the first of which tells 1, to heads."""
+    share = found[1:] / found[0]
+    digits = (share > 0.5).astype(np.int64)
+    number = np.sum(digits << np.arange(len(digits))[:, None], axis=0) - 1
+    return np.where(np.all(np.abs(share - digits) < 0.25, axis=0), number, -1)

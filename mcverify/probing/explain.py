@@ -1,0 +1,182 @@
+"""From weights to the simplest rule that makes them of q·k: its scale, cap, norms and positions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.probing.calls import Array
+from mcverify.probing.design import Design
+from mcverify.probing.fit import Logits
+from mcverify.probing.rounding import BENT, COARSEST, COMPUTED, LOGIT, levels, stored
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Logits are s·z or c·tanh(s·z/c), z = q·k over the lengths of what is normalised.
+
+    Attributes
+    ----------
+    low, high : (heads,) the scales that explain all.
+    cap : (2, heads) the least and the largest cap; the largest is inf where there need be none.
+    normalised : "", "q", "k" or "q and k"; position : what z is multiplied by at query n, or "".
+    roundoff : of the coarsest rounding that the logits show.
+    """
+
+    low: Array
+    high: Array
+    cap: Array
+    normalised: str
+    position: str
+    roundoff: float
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Weights of many experiments, with what went in.
+
+    Attributes
+    ----------
+    p : (batch, heads, tokens, keys) weights; flat : (heads, tokens, keys) those of products of 0.
+    visible : (heads, tokens, keys) where a key can get weight.
+    design, loud : the experiments of one head, and what queries are multiplied by in each head.
+    precision : the type that weights are rounded to.
+    """
+
+    p: Array
+    flat: Array
+    visible: NDArray[np.bool_]
+    design: Design
+    loud: Array
+    precision: str
+
+    def rule(self, only_norms: bool = False) -> Rule | None:
+        """The first rule that explains every logit, simplest first and finest rounding first."""
+        for u in levels(self.precision):
+            straight, bent = (self._differences.logits(u, times) for times in (LOGIT, BENT))
+            for normalised, position, z in self._products():
+                low, high = straight.linear(z)
+                if np.all(low <= high) and (not only_norms or normalised.startswith("q")):
+                    cap = bent.unseen_cap(z)
+                    return Rule(low, high, np.stack([cap, np.full_like(cap, np.inf)]),
+                                normalised, position, u)
+            for normalised, position, z in self._products():
+                found = None if position or only_norms else bent.cap(z)
+                if found is not None:
+                    return Rule(*found[:2], np.stack(found[2:]), normalised, position, u)
+        return None
+
+    def spread(self) -> Array:
+        """The largest logit of each experiment and head, either sign: (batch, heads)."""
+        largest = np.zeros(self.p.shape[:2])
+        batch = np.broadcast_to(np.arange(len(self.p))[:, None, None, None], self.p.shape)
+        for head, (value, of) in enumerate(zip(self._differences.value, self._flat(batch),
+                                               strict=True)):
+            np.maximum.at(largest[:, head], of, np.abs(value))
+        return largest
+
+    def by_query(self) -> Array | None:
+        """The scale at each query, (heads, tokens), if a straight line explains what it sees."""
+        query = self._flat(np.broadcast_to(
+            np.arange(self.p.shape[2])[:, None], self.p.shape))[0]
+        z = next(self._products())[2]
+        for u in levels(self.precision):
+            logits = self._differences.logits(u, LOGIT)
+            parts = [[x[:, query == n] for x in (logits.value, logits.wide, z)]
+                     for n in np.unique(query)]
+            ends = np.array([Logits(value, wide).linear(x) for value, wide, x in parts])
+            if np.all(ends[:, 0] <= ends[:, 1]):
+                return np.asarray(ends.mean(axis=1).T)
+        return None
+
+    def unexplained(self) -> float:
+        """The share of the logits' squares that the best straight line in q·k leaves over."""
+        value, z = self._differences.value, next(self._products())[2]
+        cross, squares = np.sum(value * z, axis=1), np.sum(value**2, axis=1) * np.sum(z**2, axis=1)
+        return float(np.max(1 - cross**2 / squares, initial=0, where=squares > 0))
+
+    def _products(self) -> Iterator[tuple[str, str, Array]]:
+        """What logits may be proportional to: normalised, position, z (heads, many)."""
+        x = self.design.products[:, None] * self.loud[:, None, None]
+        q, k = (length[:, None] for length in self.design.lengths)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            of_norms = {"": x, "q": x / (q * self.loud[:, None, None]), "k": x / k}
+            of_norms["q and k"] = of_norms["q"] / k
+        for normalised, z in of_norms.items():
+            yield normalised, "", self._flat(z)
+        for position, factor in _positions(x.shape[2]):
+            yield "", position, self._flat(x * factor[:, None])
+
+    def _flat(self, x: NDArray[Any]) -> NDArray[Any]:
+        """(batch, heads, tokens, keys) -> (heads, many), where any head has a logit."""
+        known = self._differences.known
+        return np.moveaxis(x, 1, 0)[:, known]
+
+    @cached_property
+    def _differences(self) -> "Differences":
+        return differences(self)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Each key's logit less that of a key of the same row that meets the query at 0.
+
+    Attributes
+    ----------
+    known : (batch, tokens, keys) where any head has one; value : (heads, many) of those.
+    stored, computed : how far they may be off for the type of the outputs, and in unit roundoffs of
+        the type that computes; besides those that are in proportion to the value.
+    """
+
+    known: NDArray[np.bool_]
+    value: Array
+    stored: Array
+    computed: Array
+
+    def logits(self, u: float, roundings: float) -> Logits:
+        """With bounds for a unit roundoff, and so many roundings of a logit itself."""
+        return Logits(self.value,
+                      self.stored + u * (self.computed + roundings * np.abs(self.value)))
+
+
+def differences(of: Readings) -> Differences:
+    """The logits that weights tell, with bounds."""
+    zero = of.design.products[:, None] == 0
+    unsure = stored(of.p, of.precision)
+    usable = of.visible & (unsure < COARSEST)
+    anchor = np.argmax(np.where(usable & zero, of.p, -1), axis=-1, keepdims=True)
+
+    def at_anchor(x: Array | NDArray[np.bool_]) -> Array:
+        return np.take_along_axis(np.broadcast_to(x, of.p.shape), anchor, axis=-1)
+
+    known = usable & ~zero & (at_anchor(usable & zero) > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y, bias = np.log(of.p), np.log(of.flat)
+        value, wide = y - at_anchor(y), unsure + at_anchor(unsure)
+        below = np.max(y, axis=-1, keepdims=True) - y
+        if np.any(of.visible & (of.flat != np.max(of.flat, axis=-1, keepdims=True))):
+            value = value - (bias - at_anchor(bias))
+            rest = stored(of.flat, of.precision)
+            wide = wide + rest + at_anchor(rest)
+            fall = np.max(np.where(of.visible, bias, -np.inf), axis=-1, keepdims=True) - bias
+            size = 4 * COMPUTED + 2 * LOGIT * (fall + at_anchor(fall)) + below + at_anchor(below)
+        else:
+            # Subtracting a row's largest logit is exact for that one, and for a logit of 0.
+            exact = (below == 0) | (at_anchor(below) == 0)
+            size = 2 * COMPUTED + np.where(exact, 0, below)
+    any_head = known.any(axis=1)
+    value, wide, size = (np.moveaxis(np.where(known, x, other), 1, 0)[:, any_head]
+                         for x, other in ((value, 0.0), (wide, np.inf), (size, 0.0)))
+    return Differences(any_head, value, wide, size)
+
+
+def _positions(tokens: int) -> Iterator[tuple[str, Array]]:
+    """Scales that grow with the number n of the query, from 1: each with its name."""
+    n = np.arange(1.0, tokens + 1)
+    yield "log(n)", np.log(n)
+    yield "log(n + 1)", np.log(n + 1)
+    for length in range(2, tokens):
+        yield f"max(1, log(n)/log({length}))", np.maximum(1, np.log(n) / np.log(length))

@@ -1,0 +1,93 @@
+"""From what was measured to sentences about what an attention does, faults above all."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.probing.calls import Array, Sizes
+from mcverify.probing.explain import Rule
+from mcverify.probing.formula import telling_sizes
+from mcverify.probing.rounding import HALF, SINGLE
+from mcverify.probing.rows import Bias, Mask
+
+
+def of_scale(rule: Rule, scale: float | Array, formulas: list[str], names: dict[str, float]
+             ) -> Iterator[str]:
+    """What is odd about the scale, and what it depends on."""
+    if rule.normalised:
+        verb = "are" if " " in rule.normalised else "is"
+        yield f"{rule.normalised} {verb} normalised: the scale is a gain of vectors of length 1"
+    if rule.position:
+        yield f"the scale depends on the position: times {rule.position} at query n = 1, 2, …"
+    if rule.roundoff > SINGLE:
+        yield f"logits are rounded as in {'float16' if rule.roundoff == HALF else 'bfloat16'}"
+    if np.ndim(scale) > 0:
+        yield "heads have different scales"
+    if np.all(np.asarray(scale) < 0):
+        yield "the scale is negative: the least similar key gets the largest weight"
+    root = math.sqrt(names["d_k"])
+    if not formulas and not rule.normalised and np.all((rule.low <= root) & (root <= rule.high)):
+        yield "the scale is sqrt(d_k): multiplied where it should be divided"
+    if len(formulas) > 1 and rule.normalised:
+        yield f"{' and '.join(formulas)} are the same, of vectors of length 1 and √d_k (RMSNorm)"
+    elif len(formulas) > 1:
+        sizes = telling_sizes(formulas, names)
+        yield (f"{' and '.join(formulas)} cannot be told apart here" +
+               (f"; probe with {sizes} to tell" if sizes else "; probe in float32 to tell"))
+    for formula in formulas:
+        if formula.startswith("1/sqrt(") and formula[7:].rstrip(")").isdigit():
+            yield from _about(int(formula[7:].rstrip(")")), names)
+
+
+def _about(number: int, names: dict[str, float]) -> Iterator[str]:
+    """What a whole number N may be, among the sizes."""
+    for times in range(2, 9):
+        for name in ("d_k", "d_v", "heads"):
+            if number == times * names[name] and names[name] > 1:
+                yield f"{number} is {times}·{name}"
+                return
+
+
+def of_mask(mask: Mask, rule: Rule | None) -> Iterator[str]:
+    """A mask that hides too little, and why."""
+    if mask.leak is not None:
+        capped = rule is not None and np.all(
+            (0.99 * rule.cap[0] < -mask.leak) & (-mask.leak < 1.01 * rule.cap[1]))
+        where = "the cap comes after the mask" if capped else "the mask value is too small"
+        yield f"masked keys keep a weight, their logit is {mask.leak:.4g}: {where}"
+
+
+def of_bias(bias: Bias, rule: Rule | None) -> Iterator[str]:
+    """What is added to the logits, and whether it is scaled as well."""
+    if bias.slopes is not None:
+        yield "a logit falls with each token of distance (ALiBi): see slopes"
+        if np.any(bias.slopes[:, 1] < 0):
+            heads = np.flatnonzero(bias.slopes[:, 1] < 0)
+            yield f"the slope of head {' '.join(map(str, heads))} has the wrong sign: far keys gain"
+    elif bias.largest:
+        yield f"a bias is added to the logits: it differs by up to {bias.largest:.4g} in a row"
+        if bias.factor is None:
+            yield "the bias is no multiple of what was expected, or nothing was: pass it as bias="
+    if bias.factor and rule and not bias.factor[0] <= 1 <= bias.factor[1]:
+        low, high = bias.factor
+        scaled = np.all((rule.low <= high) & (low <= rule.high))
+        yield "the bias is multiplied by the scale as well" if scaled else (
+            f"the bias is multiplied by {(low + high) / 2:.6g}")
+
+
+def of_heads(key_head: NDArray[np.int64], value_head: NDArray[np.int64], sizes: Sizes
+             ) -> Iterator[str]:
+    """Heads of queries that read the wrong heads of keys, or of values."""
+    block = np.arange(sizes.heads) // (sizes.heads // sizes.kv_heads)
+    tiled = np.arange(sizes.heads) % sizes.kv_heads
+    if np.any(key_head < 0):
+        yield "some heads of queries read no single head of keys"
+    elif not np.array_equal(key_head, block):
+        is_tiled = np.array_equal(key_head, tiled)
+        how = f"tiled, h mod {sizes.kv_heads}" if is_tiled else " ".join(map(str, key_head))
+        share = sizes.heads // sizes.kv_heads
+        yield f"key heads are {how}, where head h of queries usually reads head h // {share}"
+    if not np.array_equal(key_head, value_head):
+        yield f"values are read from other heads than keys: {' '.join(map(str, value_head))}"

@@ -1,0 +1,129 @@
+"""From logits known within bounds to every scale, and every cap, that none of them contradicts.
+
+No error is assumed but the bound: a scale is in the interval if and only if it explains each single
+logit as far as its rounding allows. So more logits make the interval narrower, and one that no
+scale explains makes it empty, which says that the rule is wrong.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcverify.probing.calls import Array
+
+HIGHEST = 1e8  # times the largest logit: a cap that bends nothing
+STEPS = 48  # by which a bracket shrinks beyond what any type resolves
+BRACKET = np.log(1.5)  # about the cap that fits best, in which all caps are that bounds allow
+SAMPLE = 256  # logits of a head that a first fit looks at
+
+
+@dataclass(frozen=True)
+class Logits:
+    """Of each head, what the weights say of many single logits; where nothing is known, wide.
+
+    Attributes
+    ----------
+    value, wide : (heads, many) the logit less that of a product of 0, and how far it may be off.
+    """
+
+    value: Array
+    wide: Array
+
+    def linear(self, z: Array) -> tuple[Array, Array]:
+        """The least and the largest s with |value − s·z| <= wide everywhere: (heads,) twice.
+
+        The least is above the largest where there is no such s.
+
+        >>> logits = Logits(np.array([[1.0, 2.2]]), np.array([[0.1, 0.1]]))
+        >>> [x.round(2).tolist() for x in logits.linear(np.array([[1.0, 2.0]]))]
+        [[1.05], [1.1]]
+        """
+        return _between(self.value - self.wide, self.value + self.wide, z)
+
+    def capped(self, z: Array, cap: Array) -> tuple[Array, Array]:
+        """The same of |value − c·tanh(s·z/c)| <= wide, for a cap c of each head."""
+        c = cap[:, None]
+        with np.errstate(divide="ignore"):
+            ends = [c * np.arctanh(np.clip((self.value + side * self.wide) / c, -1, 1))
+                    for side in (-1, 1)]
+        low, high = _between(ends[0], ends[1], z)
+        return np.where(np.any(np.abs(self.value) - self.wide > c, axis=1), np.inf, low), high
+
+    def cap(self, z: Array) -> tuple[Array, Array, Array, Array] | None:
+        """The least and largest s with any cap, and the least and largest such cap.
+
+        None where no cap explains all, or one does that bends nothing.
+        """
+        start = np.empty(len(z))
+        for head, (value, wide, x) in enumerate(zip(self.value, self.wide, z, strict=True)):
+            known = np.flatnonzero(np.isfinite(wide))
+            known = known[:: 1 + len(known) // SAMPLE]
+            start[head], error = _best_cap(value[known], wide[known], x[known])
+            if error > 1:  # bounds would hold the root mean square to 1
+                return None
+        middle = np.log(start)
+        if np.any(self._gap(z, np.log(HIGHEST * np.abs(self.value).max(axis=1))) >= 0):
+            return None
+        if np.any(self._gap(z, middle) < 0):
+            middle = self._widest(z, np.log(start) - BRACKET, np.log(start) + BRACKET)
+        if np.any(self._gap(z, middle) < 0):
+            return None
+        ends = [self._edge(z, middle, np.log(start) + side * BRACKET) for side in (-1, 1)]
+        inside = ends[0] + (ends[1] - ends[0]) * np.linspace(0, 1, 33)[:, None]
+        scales = np.array([self.capped(z, np.exp(x)) for x in inside])
+        return scales[:, 0].min(axis=0), scales[:, 1].max(axis=0), np.exp(ends[0]), np.exp(ends[1])
+
+    def unseen_cap(self, z: Array) -> Array:
+        """The least cap that goes unnoticed, where the logits need none: (heads,)."""
+        largest = np.log(np.abs(self.value).max(axis=1))
+        return np.exp(self._edge(z, largest + np.log(HIGHEST), largest))
+
+    def _gap(self, z: Array, log_cap: Array) -> Array:
+        low, high = self.capped(z, np.exp(log_cap))
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num((high - low) / np.abs(high + low), nan=-np.inf)
+
+    def _widest(self, z: Array, low: Array, high: Array) -> Array:
+        for _ in range(2 * STEPS):
+            a, b = low + (high - low) / 3, high - (high - low) / 3
+            better = self._gap(z, a) > self._gap(z, b)
+            low, high = np.where(better, low, a), np.where(better, b, high)
+        return (low + high) / 2
+
+    def _edge(self, z: Array, inside: Array, outside: Array) -> Array:
+        for _ in range(STEPS):
+            middle = (inside + outside) / 2
+            holds = self._gap(z, middle) >= 0
+            inside, outside = np.where(holds, middle, inside), np.where(holds, outside, middle)
+        return inside
+
+
+def _between(least: Array, most: Array, z: Array) -> tuple[Array, Array]:
+    """Every s with least <= s·z <= most, for each head; a z of 0 leaves all s or none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, other = least / z, most / z
+    low, high = np.where(z > 0, one, other), np.where(z > 0, other, one)
+    still = z == 0
+    if still.any():
+        holds = (least <= 0) & (most >= 0)
+        low = np.where(still, np.where(holds, -np.inf, np.inf), low)
+        high = np.where(still, np.where(holds, np.inf, -np.inf), high)
+    return low.max(axis=1), high.min(axis=1)
+
+
+def _best_cap(value: Array, wide: Array, z: Array) -> tuple[float, float]:
+    """The cap that fits best, and by how many bounds it is off, as root mean square."""
+    from scipy.optimize import least_squares  # here, since few functions have a cap
+
+    largest = np.abs(value).max()
+    slope = largest / np.abs(z).max()
+
+    def misses(logs: Array) -> Array:
+        s, c = np.exp(logs)
+        return np.asarray((value - c * np.tanh(s * z / c)) / wide)
+
+    fits = [least_squares(misses, np.log([times * slope, cap * largest]), x_scale="jac",
+                          xtol=1e-15, ftol=1e-15, gtol=1e-15)
+            for times, cap in ((1.2, 1.5), (8.0, 1.01))]
+    best = min(fits, key=lambda fit: float(fit.cost))
+    return float(np.exp(best.x[1])), float(np.sqrt(2 * best.cost / len(value)))

@@ -1,0 +1,146 @@
+"""From a scale's interval to the formulas it allows, and from a formula to its number."""
+
+import ast
+import math
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from mcverify.attention import bfloat16
+
+SEARCHED = 10**5  # whole numbers that are tried, far more than an interval can hold
+MOST = 8  # whole numbers N that are still listed one by one
+APART = 1.1  # ratio of two scales that every type tells apart
+
+OPERATIONS: dict[type, Callable[..., float]] = {
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b, ast.Pow: lambda a, b: a**b, ast.USub: lambda a: -a,
+    ast.UAdd: lambda a: a,
+}
+FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
+NAMED = ("1/sqrt(d_k)", "1/d_k", "1", "1/sqrt(d_model)", "1/sqrt(heads)", "1/sqrt(padded)",
+         "d_k^(-1/4)", "log(n)/sqrt(d_k)")
+EXTENDED = ("", "*mscale", "*mscale^2")
+
+
+def value_of(formula: str, names: dict[str, float]) -> float:
+    """The number that a formula says, such as "1/sqrt(d_k)", "d_k^(-1/4)*mscale^2" or "0.125".
+
+    Raises ValueError for a name that is not among those given, and for anything but arithmetic.
+
+    >>> value_of("1/sqrt(d_k)", {"d_k": 64}), value_of("16^(-1/4)", {})
+    (0.125, 0.5)
+    """
+    try:
+        value = _value(ast.parse(formula.strip().replace("^", "**"), mode="eval").body, names)
+        if math.isfinite(value):
+            return value
+    except (ValueError, SyntaxError, ArithmeticError, TypeError, RecursionError):
+        pass
+    raise ValueError(f"scale {formula!r}: must be a number, or a formula of {', '.join(names)} "
+                     f"with + - * / ^ and {', '.join(FUNCTIONS)}; d_model=, padded= and mscale= "
+                     "give those names their numbers") from None
+
+
+def _value(node: ast.AST, names: dict[str, float]) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return float(number)
+        case ast.Name(id=name) if name in names:
+            return float(names[name])
+        case ast.BinOp(left=a, op=op, right=b) if type(op) in OPERATIONS:
+            return float(OPERATIONS[type(op)](_value(a, names), _value(b, names)))
+        case ast.UnaryOp(op=op, operand=a) if type(op) in OPERATIONS:
+            return OPERATIONS[type(op)](_value(a, names))
+        case ast.Call(func=ast.Name(id=name), args=[a]) if name in FUNCTIONS:
+            return FUNCTIONS[name](_value(a, names))
+    raise ValueError
+
+
+Interval = tuple[float, float]
+
+
+def allowed(intervals: list[Interval], names: dict[str, float], precision: str) -> list[str]:
+    """The formulas whose value is in an interval: those that have a name, or else 1/sqrt(N).
+
+    A function that works in a half precision may hold its scale in it, so there the value as that
+    type holds it counts, too. Whole numbers are left out where more than a few would do; they are
+    looked for in the last interval only.
+
+    >>> allowed([(0.1249, 0.1251)], {"d_k": 64, "heads": 8, "d_model": 512}, "float32")
+    ['1/sqrt(d_k)']
+    >>> allowed([(0.1581, 0.1582)], {"d_k": 192}, "float32")
+    ['1/sqrt(40)']
+    """
+    times = EXTENDED if "mscale" in names else EXTENDED[:1]
+    found = [name + more for more in times for name in NAMED if _says_something(name, names)
+             and fits(value_of(name + more, names), intervals, precision)]
+    low, high = intervals[-1]
+    if found or low <= 0:
+        return found
+    for more in times:
+        factor = value_of("1" + more, names)
+        first, last = 0.98 * (factor / high) ** 2, 1.02 * (factor / low) ** 2  # more than roundings
+        numbers = np.arange(max(2, math.ceil(first)), min(last, first + SEARCHED) + 1)
+        found += [f"1/sqrt({n:.0f}){more}" for n in numbers
+                  if fits(factor / math.sqrt(n), intervals[-1:], precision)]
+    return found if len(found) <= MOST else []
+
+
+def _says_something(name: str, names: dict[str, float]) -> bool:
+    """Whether all that a formula names is known, and one head is not taken for a formula."""
+    return name != "1/sqrt(heads)" * (names.get("heads", 1) == 1) and all(
+        word in names for word in re.findall(r"d_model|heads|padded|\bn\b", name))
+
+
+def fits(value: float, intervals: list[Interval], precision: str) -> bool:
+    """Whether a scale, or what a half precision holds in its place, is in one of the intervals."""
+    return any(low <= x <= high for x in _held(value, precision) for low, high in intervals)
+
+
+def agree_with(declared: str, intervals: list[Interval], position: str, names: dict[str, float],
+               precision: str) -> bool:
+    """Whether a declared scale is in an interval, at every position if it depends on it.
+
+    >>> agree_with("log(n)/sqrt(d_k)", [(0.12, 0.13)], "log(n)", {"d_k": 64, "n": 4}, "float32")
+    True
+    """
+    if not position:
+        return fits(value_of(declared, names), intervals, precision)
+    for n in range(2, int(names["n"]) + 1):
+        at = names | {"n": n}
+        times = value_of(position.replace("max(1, ", "(") , at)
+        times = max(1.0, times) if position.startswith("max") else times
+        if not fits(value_of(declared, at), [(a * times, b * times) for a, b in intervals], ""):
+            return False
+    return True
+
+
+def _held(value: float, precision: str) -> Iterator[float]:
+    """A scale as given, and as a half precision may hold it, its inverse or its square root."""
+    yield value
+    rounded = {"float16": lambda x: float(np.float16(x)),
+               "bfloat16": lambda x: float(bfloat16(np.array(x, dtype=np.float32)))}.get(precision)
+    if rounded:
+        inverse, root = 1 / rounded(1 / value), rounded(math.sqrt(value)) ** 2
+        yield from (rounded(value), inverse, rounded(inverse), root, rounded(root))
+
+
+def telling_sizes(formulas: list[str], names: dict[str, float]) -> str:
+    """Sizes at which these formulas differ, as keywords of probe, or "" if there are none.
+
+    >>> telling_sizes(["1/sqrt(d_k)", "1/sqrt(d_model)"], {"d_k": 64, "heads": 1, "d_model": 64})
+    'd_k=64, heads=3, d_model=192'
+    """
+    d_k = int(names["d_k"])
+    for width in (d_k, 48, 80, 40):
+        for heads in (int(names["heads"]), 3, 6):
+            tried = names | {"d_k": width, "heads": heads, "padded": 4 * width // 3 + 8}
+            tried |= {"d_model": heads * width}
+            values = sorted(value_of(formula, tried) for formula in formulas)
+            if all(b > APART * a for a, b in pairwise(values)):
+                shown = ["d_k", "heads", *(x for x in ("d_model", "padded") if x in names)]
+                return ", ".join(f"{name}={tried[name]}" for name in shown)
+    return ""

@@ -1,0 +1,162 @@
+"""From an attention function to its scale, and to all else that it does to its logits."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcverify.probing import findings
+from mcverify.probing.calls import Array, Attend, Caller, Sizes
+from mcverify.probing.experiments import (
+    CannotProbe,
+    equal_logits,
+    heads_read,
+    loudness,
+    read,
+)
+from mcverify.probing.explain import Readings, Rule
+from mcverify.probing.formula import agree_with, allowed, value_of
+from mcverify.probing.result import Probe
+from mcverify.probing.rounding import TYPES
+from mcverify.probing.rows import bias_of, mask_of
+from mcverify.probing.sums import remark_on_sums
+
+TOKENS = 16  # enough for positions to differ, few enough to be quick
+VAGUEST = 2.0  # ratio of the ends of an interval that still counts as a number
+
+
+def probe(
+    attend: Attend, d_k: int = 64, d_v: int = 64, heads: int = 1, kv_heads: int | None = None,
+    tokens: int | None = None, d_model: int | None = None, padded: int | None = None,
+    declared: str | float | None = None, seed: int = 0, *, keys: int | None = None,
+    bias: ArrayLike | None = None, mscale: float | None = None, dtype: Any = None,
+) -> Probe:
+    """What attend(q, k, v) multiplies q·k by, from its outputs alone, and what else it does.
+
+    It is called about eight times with q (batch, heads, tokens, d_k), k (batch, kv_heads, keys,
+    d_k) and v (batch, kv_heads, keys, d_v), and must return (batch, heads, tokens, d_v): NumPy,
+    PyTorch or JAX arrays, or whatever has `__array__` or DLPack.
+
+    Parameters
+    ----------
+    tokens, keys : 16 if not given, and as many keys as tokens; a window shows if it is shorter.
+    d_model, padded : widths that the scale may have been taken from; d_model is heads·d_k if there
+        are several heads and nothing else is said.
+    declared : what the scale should be: a number, or a formula such as "1/sqrt(d_k)*mscale^2" of
+        d_k, d_v, d_model, heads, kv_heads, padded, mscale and n, the number of keys.
+    bias : what attend adds to its logits, as (heads, tokens, keys) or what broadcasts to it;
+        ``bias_scale`` then says by what it is multiplied.
+    mscale : the factor of a context extension; formulas are tried with it and with its square.
+    dtype : of NumPy, JAX or PyTorch, of what attend is handed: a tensor for a type of PyTorch,
+        otherwise a NumPy array. NumPy's float64 if not given.
+
+    Raises ValueError for sizes that do not fit, a softmax over one key, outputs of another shape,
+    NaN, and a declared formula that is none.
+
+    >>> from mcverify.attention import scores, softmax
+    >>> found = probe(lambda q, k, v: softmax(scores(q, k, 40**-0.5)) @ v, d_k=192,
+    ...               declared="1/sqrt(d_k)")
+    >>> found.formula, found.agrees, round(found.scale, 6)
+    ('1/sqrt(40)', False, 0.158114)
+    """
+    tokens = TOKENS if tokens is None else tokens
+    kv_heads = heads if kv_heads is None else kv_heads
+    sizes = Sizes(d_k, d_v, heads, kv_heads, tokens, tokens if keys is None else keys)
+    names = _names(sizes, d_model, padded, mscale)
+    said = None if declared is None else (str(declared), value_of(str(declared), names))
+    expected = None if bias is None else _bias(bias, sizes)
+    try:
+        return _found(Caller(attend, sizes, dtype), names, said, expected, seed)
+    except CannotProbe as error:
+        return Probe(reason=str(error), declared=said)
+
+
+def _names(sizes: Sizes, d_model: int | None, padded: int | None, mscale: float | None
+           ) -> dict[str, float]:
+    names = {"d_k": sizes.d_k, "d_v": sizes.d_v, "heads": sizes.heads, "kv_heads": sizes.kv_heads,
+             "n": sizes.keys}
+    if d_model is None and sizes.heads > 1:
+        d_model = sizes.heads * sizes.d_k
+    given = {"d_model": d_model, "padded": padded, "mscale": mscale}
+    for name, value in given.items():
+        if value is not None and not 0 < value < math.inf:
+            raise ValueError(f"probe({name}={value!r}): must be above 0; leave it out if attend "
+                             "has none")
+    return names | {name: value for name, value in given.items() if value is not None}
+
+
+def _bias(bias: ArrayLike, sizes: Sizes) -> Array:
+    wanted = (sizes.heads, sizes.tokens, sizes.keys)
+    try:
+        return np.broadcast_to(np.asarray(bias, dtype=np.float64), wanted)
+    except ValueError:
+        raise ValueError(f"bias has shape {np.shape(bias)}: must broadcast to (heads, tokens, "
+                         f"keys) = {wanted}; pass tokens=, or cut it to those") from None
+
+
+def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | None,
+           expected: Array | None, seed: int) -> Probe:
+    rng = np.random.default_rng(seed)
+    still = equal_logits(caller)
+    mask = mask_of(still)
+    for only_norms, loud, loud_keys in loudness(caller, still, mask.visible, rng):
+        readings = read(caller, still, mask.visible, loud, loud_keys, rng)
+        rule = readings.rule(only_norms)
+        if rule:
+            break
+    roundoff = rule.roundoff if rule else TYPES[readings.precision][0]
+    bias = bias_of(still, mask.visible, readings.precision, roundoff, expected)
+    key_head, value_head = heads_read(caller, still, loud, loud_keys, rng)
+    sums = remark_on_sums(readings, roundoff)
+    also = (*findings.of_mask(mask, rule), *findings.of_bias(bias, rule),
+            *findings.of_heads(key_head, value_head, caller.sizes), *([sums] if sums else []))
+    seen = Probe(
+        causal=mask.causal, mask=mask.name, window=mask.window, key_head=key_head, declared=said,
+        bias_scale=sum(bias.factor) / 2 if bias.factor else None, precision=readings.precision,
+        slopes=None if bias.slopes is None else bias.slopes.mean(axis=1), findings=also,
+        reason=_reason(readings, rule))
+    return seen if rule is None or seen.reason else _with_scale(seen, rule, names)
+
+
+def _reason(readings: Readings, rule: Rule | None) -> str:
+    """Why there is no number; "" where there is one."""
+    if rule is None:
+        scales = readings.by_query()
+        if scales is not None:
+            return (f"the scale differs from query to query: {np.nanmin(scales):.6g} to "
+                    f"{np.nanmax(scales):.6g}, and not as the logarithm of the position")
+        return (f"neither a straight line in q·k nor one with a cap explains the logits: the line "
+                f"leaves {readings.unexplained():.2g} of their squares over")
+    ends = np.stack([rule.low, rule.high])
+    if np.any(ends[0] * ends[1] <= 0) or np.any(abs(ends).max(axis=0) > VAGUEST * abs(ends).min(0)):
+        return (f"the logits spread too little for {readings.precision}: the scale is between "
+                f"{ends[0].min():.3g} and {ends[1].max():.3g}; probe in a finer type")
+    return ""
+
+
+def _with_scale(seen: Probe, rule: Rule, names: dict[str, float]) -> Probe:
+    low, high, scale = _one_or_each(rule.low, rule.high)
+    # Normalised vectors may have the length 1 or, after RMSNorm, √d_k.
+    root = math.sqrt(names["d_k"])
+    lengths = {"": [1.0], "q and k": [1.0, root**2]}.get(rule.normalised, [1.0, root])
+    intervals = [(float(np.max(low)) / x, float(np.min(high)) / x) for x in lengths]
+    formulas = allowed(intervals, names, seen.precision)
+    return replace(
+        seen, scale=scale, low=low, high=high, formulas=tuple(formulas),
+        formula=formulas[0] if len(formulas) == 1 else "",
+        agrees=None if seen.declared is None else agree_with(
+            seen.declared[0], intervals, rule.position, names, seen.precision),
+        cap=_one_or_each(*rule.cap)[2] if np.all(np.isfinite(rule.cap)) else None,
+        cap_low=_one_or_each(*rule.cap)[0], cap_high=_one_or_each(*rule.cap)[1],
+        normalised=rule.normalised, position=rule.position,
+        findings=(*findings.of_scale(rule, scale, formulas, names), *seen.findings))
+
+
+def _one_or_each(low: Array, high: Array) -> tuple[Any, Any, Any]:
+    """The least, the largest and the middle that suit all heads, or those of each head."""
+    if low.max() <= high.min():
+        low, high = low.max(), high.min()
+        return float(low), float(high), float(low + high) / 2
+    return low, high, (low + high) / 2

@@ -1,0 +1,145 @@
+"""From the weights of products of 0 to the mask, the bias, and what a row's weights sum to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.probing.calls import Array, precision
+from mcverify.probing.fit import Logits
+from mcverify.probing.rounding import COMPUTED, LOGIT, TYPES, stored
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which keys a query can see.
+
+    Attributes
+    ----------
+    visible : (heads, tokens, keys); name : "none", "causal", "sliding window", "other".
+    causal : whether no query sees a key after it; window : how many keys back it sees, itself
+        counted, or None. leak : the logit of keys that a mask should hide and does not, or None.
+    """
+
+    visible: Bools
+    name: str
+    causal: bool
+    window: int | None
+    leak: float | None = None
+
+
+def mask_of(p: Array) -> Mask:
+    """The mask of weights (heads, tokens, keys): exact zeros, or one low logit in their place."""
+    seen, name = p > 0, precision(p)
+    plain = _shape(seen)
+    if plain.causal or not seen.any():
+        return plain
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.log(p)
+        fall = np.max(y, axis=-1, keepdims=True) - y
+    unsure = 2 * stored(p, name) + 4 * COMPUTED * TYPES[name][0]
+    near = seen & (fall <= unsure)
+    shape, hidden = _shape(near), seen & ~near
+    if shape.name in ("none", "other") or not hidden.any():
+        return plain
+    low, high = (fall - unsure)[hidden].max(), (fall + unsure)[hidden].min()
+    if low > high:
+        return plain
+    return Mask(near, shape.name, False, shape.window, -float(low + high) / 2)
+
+
+def _shape(seen: Bools) -> Mask:
+    _, tokens, keys = seen.shape
+    ahead = np.arange(keys) - np.arange(tokens)[:, None]
+    if seen.all():
+        return Mask(seen, "none", False, None)
+    for offset in {0, keys - tokens}:  # queries are the first tokens, or the last
+        after = ahead - offset
+        causal = not seen[:, after > 0].any()
+        if causal and seen[:, after <= 0].all():
+            return Mask(seen, "causal", True, None)
+        back = int(-after[seen.any(axis=0)].min()) + 1
+        inside = (after > -back) & (after <= 0 if causal else after < back)
+        if seen[:, inside].all() and not seen[:, ~inside].any():
+            return Mask(seen, "sliding window", causal, back)
+    causal = not seen[:, ahead > max(0, keys - tokens)].any()
+    return Mask(seen, "other", causal, None)
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What is added to the logits.
+
+    Attributes
+    ----------
+    factor : the interval (low, high) of what the bias is multiplied by, where it is known.
+    slopes : (heads, 2) intervals of how much a logit falls with each token of distance, or None.
+    largest : the largest difference that the bias makes within a row, 0 without bias.
+    """
+
+    factor: tuple[float, float] | None
+    slopes: Array | None
+    largest: float
+
+
+def bias_of(p: Array, visible: Bools, name: str, roundoff: float, expected: Array | None) -> Bias:
+    """The bias that weights (heads, tokens, keys) of equal logits show, and an expected one in it.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.where(visible, np.log(p), -np.inf)
+    first = np.argmax(y, axis=-1, keepdims=True)
+    value = np.where(visible, y - np.take_along_axis(y, first, axis=-1), 0)
+    unsure = stored(p, name)
+    wide = unsure + np.take_along_axis(unsure, first, axis=-1)
+    size = np.abs(value) + np.max(np.abs(value), axis=-1, keepdims=True)
+    wide = wide + max(TYPES[name][0], roundoff) * (2 * COMPUTED + 2 * LOGIT * size)
+    logits = Logits(*(x.reshape(len(p), -1) for x in (value, np.where(visible, wide, np.inf))))
+    largest = float(-value.min())
+    uniform = bool(np.all(np.abs(logits.value) <= logits.wide))
+
+    def intervals(of: Array) -> tuple[Array, Array]:
+        low, high = logits.linear(_less(of, first, visible))
+        return low, high
+
+    factor = None
+    if expected is not None:
+        low, high = intervals(np.where(visible, expected, 0))
+        factor = (float(low.max()), float(high.min()))
+        factor = factor if factor[0] <= factor[1] else None
+    if uniform and factor is None:
+        return Bias(None, None, 0.0)
+    ahead = np.arange(p.shape[2]) - np.arange(p.shape[1])[:, None]
+    for distance in (np.abs(ahead), -ahead):
+        low, high = intervals(np.broadcast_to(-distance.astype(float), p.shape))
+        if np.all(low <= high) and not uniform:
+            slopes = np.stack([low, high], axis=1)
+            return Bias(factor or _times(slopes), slopes, largest)
+    return Bias(factor, None, largest)
+
+
+def _less(x: Array, first: NDArray[np.intp], visible: Bools) -> Array:
+    x = np.where(visible, x - np.take_along_axis(x, first, axis=-1), 0.0)
+    return x.reshape(len(x), -1)
+
+
+def _times(slopes: Array) -> tuple[float, float] | None:
+    """What the slopes of Press et al. are multiplied by, the same for all heads, or None."""
+    usual = alibi_slopes(len(slopes))
+    low, high = (slopes[:, 0] / usual).max(), (slopes[:, 1] / usual).min()
+    return (float(low), float(high)) if low <= high else None
+
+
+def alibi_slopes(heads: int) -> Array:
+    """The slopes m of ALiBi, 2^(−8h/heads), and between them where heads is no power of two.
+
+    Source: Press et al. 2022, "Train Short, Test Long", section 3, and the code that comes with it.
+
+    >>> [alibi_slopes(heads).tolist() for heads in (2, 3)]
+    [[0.0625, 0.00390625], [0.0625, 0.00390625, 0.25]]
+    """
+    power = 1 << heads.bit_length() - 1
+    slopes = 2.0 ** (-8 * np.arange(1, power + 1) / power)
+    between = 2.0 ** (-4 * np.arange(1, 2 * power, 2) / power)
+    return np.concatenate([slopes, between])[:heads]
