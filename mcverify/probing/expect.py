@@ -39,6 +39,8 @@ def assert_attention(attend: Attend, *, scale: str | float | None = None, **expe
     found = probe(attend, declared=scale, **expected)
     wrong = [name for name, value in wanted.items() if not _same(getattr(found, name), value)]
     if wrong or (scale is not None and not found.agrees):
+        if scale is not None:
+            expected["declared"] = scale
         raise AssertionError(_report(attend, found, wanted, wrong, expected))
     return found
 
@@ -56,21 +58,21 @@ def _same(found: Any, wanted: Any) -> bool:
 
 
 def _report(attend: Attend, found: Probe, wanted: dict[str, Any], wrong: list[str],
-            sizes: dict[str, Any]) -> str:
+            arguments: dict[str, Any]) -> str:
     name = getattr(attend, "__name__", repr(attend))
-    given = ", ".join(f"{key}={value!r}" for key, value in sizes.items())
-    declared, said, claimed = "", [], []
+    given = {key: "…" if np.ndim(value) else repr(value) for key, value in arguments.items()}
+    sizes = ", ".join(f"{key}={value}" for key, value in given.items() if key != "declared")
+    call = ", ".join([name, *(f"{key}={value}" for key, value in given.items())])
+    said, claimed = [], []
     if found.declared:
         text, value = found.declared
-        declared = f"declared={text!r}"
         said.append(f"scale {text}" + ("" if text == f"{value:.6g}" else f" = {value:.6g}"))
         claimed.append(f"scale {found.scale_text}")
     said += [f"{key} {wanted[key]}" for key in wrong]
     claimed += [f"{key} {getattr(found, key)}" for key in wrong]
     if found.findings:
         claimed.append(f"found: {'; '.join(found.findings)}")
-    arguments = ", ".join(x for x in (name, given, declared) if x)
-    return (f"attention: {name}{' with ' if given else ''}{given}\n"
+    return (f"attention: {name}{' with ' if sizes else ''}{sizes}\n"
             f"expected:  {', '.join(said)}\n"
             f"measured:  {', '.join(claimed)}\n"
-            f"rerun:     mcverify.probe({arguments})")
+            f"rerun:     mcverify.probe({call})")

@@ -8,15 +8,17 @@ from numpy.typing import NDArray
 from mcverify.probing.calls import Array, Caller, precision
 from mcverify.probing.design import LOUD, Design, flat, plain, varied
 from mcverify.probing.explain import Readings
-from mcverify.probing.rounding import COMPUTED, TYPES
+from mcverify.probing.rounding import COMPUTED, STORED, TYPES
 
 Bools = NDArray[np.bool_]
 
 BATCH = 8  # experiments of the kind that scales are read from
 LOUDNESS = 4.0 ** np.arange(-12, 9)  # of queries, to find the one that spreads the logits
-REACH = {"float16": 8.0}  # how far logits should spread: float16 has no smaller normal weights
+REACH = {"float16": 16.0}  # how far logits may spread: float16 has no smaller weights
 WIDEST = 64.0  # in all other types
 SPREAD = 0.5  # a spread of logits that every type resolves, and few caps bend
+SMALL = 1e-30  # in place of a weight of 0
+LEAP = 8.0  # ratio of spreads that queries four times as long do not make
 STILL = 1.02  # ratio of spreads that are the same
 
 
@@ -89,19 +91,33 @@ def _spreads(caller: Caller, still: Array, visible: Bools, rng: np.random.Genera
     finite = np.all(np.isfinite(p), axis=(2, 3), keepdims=True)
     p = np.where(finite, p, 0)
     name = precision(p)
-    spread = Readings(p, still, visible, design, np.ones(heads), name).spread()
+    spread = _ranges(p, still, visible)
+    spread[spread <= 4 * STORED * TYPES[name][0]] = 0  # by rounding
     whole = finite[..., 0, 0] & ~np.any((p == 0) & visible, axis=(2, 3))
     return spread, whole, REACH.get(name, WIDEST)
+
+
+def _ranges(p: Array, still: Array, visible: Bools) -> Array:
+    """The widest range of logits in a row, bias left out: (batch, heads)."""
+    change = np.log(np.maximum(p, SMALL)) - np.log(np.where(visible, still, 1))
+    top = np.max(np.where(visible, change, -np.inf), axis=-1)
+    low = np.min(np.where(visible, change, np.inf), axis=-1)
+    return np.asarray(np.max(np.where(np.any(visible, axis=-1), top - low, 0), axis=-1))
 
 
 def _loudness(spread: Array, whole: Bools, reach: float) -> tuple[bool, float, float]:
     """Whether the spread stays the same, the longest queries, and those that spread to reach."""
     last = len(whole) - 1 if whole.all() else int(np.argmin(whole)) - 1
     spread = spread[: last + 1]
+    if spread.max() == 0 and last < len(LOUDNESS) - 1:
+        return True, float(LOUDNESS[-3]), float(LOUDNESS[last])
     if spread.max() == 0:
-        raise CannotProbe("the weights do not depend on q·k, however long the queries are")
-    stays = len(spread) > 3 and spread[-4:].max() < STILL * spread[-4:].min()
+        raise CannotProbe("the weights do not depend on q·k, or by less than their rounding, "
+                          "however long the queries are")
     enough = int(np.argmax(spread >= SPREAD)) if spread.max() >= SPREAD else int(spread.argmax())
+    # Short queries may be 0 in half precision; those that are not have the length 1 at once.
+    leaps = enough > 0 and spread[enough] > LEAP * spread[enough - 1]
+    stays = leaps or (len(spread) > 3 and spread[-4:].max() < STILL * spread[-4:].min())
     slope = spread[enough] / (LOUDNESS[enough] * LOUD / 4)
     fitting = 2.0 ** np.floor(np.log2(reach / (slope * LOUD)))
     return stays, float(LOUDNESS[max(last - 1, 0)]), float(min(fitting, LOUDNESS[last]))
@@ -112,13 +128,12 @@ def read(caller: Caller, still: Array, visible: Bools, loud: Array, loud_keys: f
     """The experiments that scales are read from."""
     design = varied(rng, caller.sizes, BATCH)
     design = Design(design.q, design.k * loud_keys)
-    p, _ = caller.weights(design.q[:, None] * loud[:, None, None], design.k[:, None])
-    if not np.all(np.isfinite(p)):
-        raise ValueError("attend returned NaN or infinities where the logits spread by "
-                         f"{WIDEST:g}: outputs must be finite; subtract the largest logit of a row "
-                         "before exp")
-    name = precision(p)
-    return Readings(p, still, visible, design, loud, name)
+    for times in (1.0, 0.25):  # exp overflows early where the largest logit is not subtracted
+        p, _ = caller.weights(design.q[:, None] * loud[:, None, None] * times, design.k[:, None])
+        if np.all(np.isfinite(p)):
+            return Readings(p, still, visible, design, loud * times, precision(p))
+    raise ValueError("attend returned NaN or infinities for finite logits: outputs must be finite; "
+                     "subtract the largest logit of a row before exp")
 
 
 def heads_read(caller: Caller, still: Array, loud: Array, loud_keys: float,
@@ -137,20 +152,15 @@ def heads_read(caller: Caller, still: Array, loud: Array, loud_keys: float,
     q = np.broadcast_to(one.q[:, None] * loud[:, None, None],
                         (len(told), sizes.heads, sizes.tokens, sizes.d_k))
     p, _ = caller.weights(q, np.where(told, one.k[:, None], same.k[:, None]) * loud_keys)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        y = np.log(p) - np.log(still)
-        y = np.where((still > 0) & (p > 0), y, np.nan)
-        ranges = np.nanmax(y, axis=-1) - np.nanmin(y, axis=-1)
-    found = np.nanmax(ranges, axis=-1)
     quiet_q, quiet_k = (x[:, None].repeat(len(told), axis=0) for x in (same.q, same.k))
     values = np.where(told, 1.0, 0.0) * np.ones((sizes.keys, sizes.d_v))
     out = caller(quiet_q.repeat(sizes.heads, axis=1), quiet_k, values)
-    return _numbers(found), _numbers(out.mean(axis=(2, 3)))
+    return _numbers(_ranges(p, still, still > 0)), _numbers(out.mean(axis=(2, 3)))
 
 
 def _numbers(found: Array) -> NDArray[np.int64]:
     """From answers (1 + digits, heads) to each experiment, the first of which tells 1, to heads."""
-    share = found[1:] / found[0]
+    share = found[1:] / np.where(found[0] > 0, found[0], 1)
     digits = (share > 0.5).astype(np.int64)
     number = np.sum(digits << np.arange(len(digits))[:, None], axis=0) - 1
     return np.where(np.all(np.abs(share - digits) < 0.25, axis=0), number, -1)

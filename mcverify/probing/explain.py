@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mcverify.probing.calls import Array
 from mcverify.probing.design import Design
 from mcverify.probing.fit import Logits
-from mcverify.probing.rounding import BENT, COARSEST, COMPUTED, LOGIT, levels, stored
+from mcverify.probing.rounding import BENT, COARSEST, LOGIT, OWN, TYPES, computed, levels, stored
 
 
 @dataclass(frozen=True)
@@ -55,35 +55,31 @@ class Readings:
 
     def rule(self, only_norms: bool = False) -> Rule | None:
         """The first rule that explains every logit, simplest first and finest rounding first."""
-        for u in levels(self.precision):
+        if not np.all(np.any(self._differences.value, axis=1)):
+            return None
+        for u in self._levels():
             straight, bent = (self._differences.logits(u, times) for times in (LOGIT, BENT))
             for normalised, position, z in self._products():
+                if u < TYPES[self.precision][0] and normalised == "q and k":
+                    continue  # so few different cosines that their roundings may all be alike
                 low, high = straight.linear(z)
                 if np.all(low <= high) and (not only_norms or normalised.startswith("q")):
-                    cap = bent.unseen_cap(z)
-                    return Rule(low, high, np.stack([cap, np.full_like(cap, np.inf)]),
-                                normalised, position, u)
+                    return Rule(low, high, bent.unseen_cap(z), normalised, position, u)
             for normalised, position, z in self._products():
                 found = None if position or only_norms else bent.cap(z)
                 if found is not None:
-                    return Rule(*found[:2], np.stack(found[2:]), normalised, position, u)
+                    return Rule(*found, normalised, position, u)
         return None
 
-    def spread(self) -> Array:
-        """The largest logit of each experiment and head, either sign: (batch, heads)."""
-        largest = np.zeros(self.p.shape[:2])
-        batch = np.broadcast_to(np.arange(len(self.p))[:, None, None, None], self.p.shape)
-        for head, (value, of) in enumerate(zip(self._differences.value, self._flat(batch),
-                                               strict=True)):
-            np.maximum.at(largest[:, head], of, np.abs(value))
-        return largest
+    def _levels(self) -> list[float]:
+        return levels(self.precision, float(np.abs(self._differences.value).max(axis=1).min()))
 
     def by_query(self) -> Array | None:
         """The scale at each query, (heads, tokens), if a straight line explains what it sees."""
         query = self._flat(np.broadcast_to(
             np.arange(self.p.shape[2])[:, None], self.p.shape))[0]
         z = next(self._products())[2]
-        for u in levels(self.precision):
+        for u in self._levels():
             logits = self._differences.logits(u, LOGIT)
             parts = [[x[:, query == n] for x in (logits.value, logits.wide, z)]
                      for n in np.unique(query)]
@@ -127,19 +123,22 @@ class Differences:
     Attributes
     ----------
     known : (batch, tokens, keys) where any head has one; value : (heads, many) of those.
-    stored, computed : how far they may be off for the type of the outputs, and in unit roundoffs of
-        the type that computes; besides those that are in proportion to the value.
+    stored : how far they may be off for the type of the outputs.
+    weights : so many times what a weight may be off for the type that computes.
+    moved : in unit roundoffs of that type, for what logits are rounded with; roundings of the
+        difference itself come on top.
     """
 
     known: NDArray[np.bool_]
     value: Array
     stored: Array
-    computed: Array
+    weights: float
+    moved: Array
 
     def logits(self, u: float, roundings: float) -> Logits:
         """With bounds for a unit roundoff, and so many roundings of a logit itself."""
-        return Logits(self.value,
-                      self.stored + u * (self.computed + roundings * np.abs(self.value)))
+        wide = self.stored + self.weights * computed(u)
+        return Logits(self.value, wide + u * (self.moved + roundings * np.abs(self.value)))
 
 
 def differences(of: Readings) -> Differences:
@@ -155,22 +154,24 @@ def differences(of: Readings) -> Differences:
     known = usable & ~zero & (at_anchor(usable & zero) > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         y, bias = np.log(of.p), np.log(of.flat)
-        value, wide = y - at_anchor(y), unsure + at_anchor(unsure)
+        value = y - at_anchor(y)
+        wide = unsure + at_anchor(unsure) + OWN * (np.abs(y) + np.abs(at_anchor(y)))
         below = np.max(y, axis=-1, keepdims=True) - y
         if np.any(of.visible & (of.flat != np.max(of.flat, axis=-1, keepdims=True))):
             value = value - (bias - at_anchor(bias))
             rest = stored(of.flat, of.precision)
             wide = wide + rest + at_anchor(rest)
             fall = np.max(np.where(of.visible, bias, -np.inf), axis=-1, keepdims=True) - bias
-            size = 4 * COMPUTED + 2 * LOGIT * (fall + at_anchor(fall)) + below + at_anchor(below)
+            moved = 2 * LOGIT * (fall + at_anchor(fall)) + below + at_anchor(below)
+            weights = 4
         else:
             # Subtracting a row's largest logit is exact for that one, and for a logit of 0.
             exact = (below == 0) | (at_anchor(below) == 0)
-            size = 2 * COMPUTED + np.where(exact, 0, below)
+            moved, weights = np.where(exact, 0, below), 2
     any_head = known.any(axis=1)
-    value, wide, size = (np.moveaxis(np.where(known, x, other), 1, 0)[:, any_head]
-                         for x, other in ((value, 0.0), (wide, np.inf), (size, 0.0)))
-    return Differences(any_head, value, wide, size)
+    value, wide, moved = (np.moveaxis(np.where(known, x, other), 1, 0)[:, any_head]
+                          for x, other in ((value, 0.0), (wide, np.inf), (moved, 0.0)))
+    return Differences(any_head, value, wide, weights, moved)
 
 
 def _positions(tokens: int) -> Iterator[tuple[str, Array]]:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.probing.calls import Array, Sizes
+from mcverify.probing.calls import Sizes
 from mcverify.probing.explain import Rule
-from mcverify.probing.formula import telling_sizes
+from mcverify.probing.formula import allowed, telling_sizes
 from mcverify.probing.rounding import HALF, SINGLE
 from mcverify.probing.rows import Bias, Mask
 
 
-def of_scale(rule: Rule, scale: float | Array, formulas: list[str], names: dict[str, float]
+def of_scale(rule: Rule, formulas: list[str], names: dict[str, float], precision: str
              ) -> Iterator[str]:
     """What is odd about the scale, and what it depends on."""
     if rule.normalised:
@@ -21,11 +21,15 @@ def of_scale(rule: Rule, scale: float | Array, formulas: list[str], names: dict[
         yield f"{rule.normalised} {verb} normalised: the scale is a gain of vectors of length 1"
     if rule.position:
         yield f"the scale depends on the position: times {rule.position} at query n = 1, 2, …"
+        yield from _about_length(rule, names)
     if rule.roundoff > SINGLE:
-        yield f"logits are rounded as in {'float16' if rule.roundoff == HALF else 'bfloat16'}"
-    if np.ndim(scale) > 0:
-        yield "heads have different scales"
-    if np.all(np.asarray(scale) < 0):
+        half = "float16" if rule.roundoff == HALF else "bfloat16"
+        yield f"the interval allows for logits that are rounded to {half}"
+    if rule.low.max() > rule.high.min():
+        yield "heads have different scales: " + ", ".join(
+            " or ".join(allowed([(float(low), float(high))], names, precision))
+            or f"{(low + high) / 2:.4g}" for low, high in zip(rule.low, rule.high, strict=True))
+    if np.all(rule.high < 0):
         yield "the scale is negative: the least similar key gets the largest weight"
     root = math.sqrt(names["d_k"])
     if not formulas and not rule.normalised and np.all((rule.low <= root) & (root <= rule.high)):
@@ -39,6 +43,15 @@ def of_scale(rule: Rule, scale: float | Array, formulas: list[str], names: dict[
     for formula in formulas:
         if formula.startswith("1/sqrt(") and formula[7:].rstrip(")").isdigit():
             yield from _about(int(formula[7:].rstrip(")")), names)
+
+
+def _about_length(rule: Rule, names: dict[str, float]) -> Iterator[str]:
+    """The length whose logarithm divides that of the position, if it is a whole number."""
+    root = math.sqrt(names["d_k"])
+    if rule.position == "log(n)" and rule.low.max() > 0.05 / root:
+        first, last = (math.exp(1 / (x * root)) for x in (rule.high.min(), rule.low.max()))
+        if last - first < 0.5 and math.floor(last) >= first:
+            yield f"it is log(n)/log({math.floor(last)}) times 1/sqrt(d_k)"
 
 
 def _about(number: int, names: dict[str, float]) -> Iterator[str]:

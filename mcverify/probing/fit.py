@@ -11,8 +11,9 @@ import numpy as np
 
 from mcverify.probing.calls import Array
 
-HIGHEST = 1e8  # times the largest logit: a cap that bends nothing
-STEPS = 48  # by which a bracket shrinks beyond what any type resolves
+HIGHEST = np.log(1e8)  # above the largest logit: a cap that bends nothing
+STEPS = 48  # halvings by which a bracket shrinks beyond what any type resolves
+EDGE = 1e-14  # what they leave open
 BRACKET = np.log(1.5)  # about the cap that fits best, in which all caps are that bounds allow
 SAMPLE = 256  # logits of a head that a first fit looks at
 
@@ -49,34 +50,38 @@ class Logits:
         low, high = _between(ends[0], ends[1], z)
         return np.where(np.any(np.abs(self.value) - self.wide > c, axis=1), np.inf, low), high
 
-    def cap(self, z: Array) -> tuple[Array, Array, Array, Array] | None:
-        """The least and largest s with any cap, and the least and largest such cap.
+    def cap(self, z: Array) -> tuple[Array, Array, Array] | None:
+        """The least and largest s with any cap, and (2, heads) the least and the largest such cap.
 
-        None where no cap explains all, or one does that bends nothing.
+        The largest is inf where there need be no cap. None where no cap explains all.
         """
-        start = np.empty(len(z))
+        middle = np.empty(len(z))
         for head, (value, wide, x) in enumerate(zip(self.value, self.wide, z, strict=True)):
             known = np.flatnonzero(np.isfinite(wide))
             known = known[:: 1 + len(known) // SAMPLE]
-            start[head], error = _best_cap(value[known], wide[known], x[known])
+            middle[head], error = _best_cap(value[known], wide[known], x[known])
             if error > 1:  # bounds would hold the root mean square to 1
                 return None
-        middle = np.log(start)
-        if np.any(self._gap(z, np.log(HIGHEST * np.abs(self.value).max(axis=1))) >= 0):
-            return None
+        largest = np.log(np.abs(self.value).max(axis=1))
+        need = self._gap(z, largest + HIGHEST) < 0
+        least, most = np.log(middle) - BRACKET, np.log(middle) + BRACKET
+        middle = np.where(need, np.log(middle), largest + HIGHEST)
         if np.any(self._gap(z, middle) < 0):
-            middle = self._widest(z, np.log(start) - BRACKET, np.log(start) + BRACKET)
+            middle = np.where(need, self._widest(z, least, most), middle)
         if np.any(self._gap(z, middle) < 0):
             return None
-        ends = [self._edge(z, middle, np.log(start) + side * BRACKET) for side in (-1, 1)]
-        inside = ends[0] + (ends[1] - ends[0]) * np.linspace(0, 1, 33)[:, None]
+        low = self._edge(z, middle, np.where(need, least, largest))
+        high = np.where(need, self._edge(z, middle, most), middle)
+        inside = low + (high - low) * np.linspace(0, 1, 33)[:, None]
         scales = np.array([self.capped(z, np.exp(x)) for x in inside])
-        return scales[:, 0].min(axis=0), scales[:, 1].max(axis=0), np.exp(ends[0]), np.exp(ends[1])
+        caps = np.exp([low - EDGE, np.where(need, high + EDGE, np.inf)])
+        return scales[:, 0].min(axis=0), scales[:, 1].max(axis=0), caps
 
     def unseen_cap(self, z: Array) -> Array:
-        """The least cap that goes unnoticed, where the logits need none: (heads,)."""
+        """(2, heads): the least cap that goes unnoticed where the logits need none, and inf."""
         largest = np.log(np.abs(self.value).max(axis=1))
-        return np.exp(self._edge(z, largest + np.log(HIGHEST), largest))
+        least = np.exp(self._edge(z, largest + HIGHEST, largest) - EDGE)
+        return np.stack([least, np.full_like(least, np.inf)])
 
     def _gap(self, z: Array, log_cap: Array) -> Array:
         low, high = self.capped(z, np.exp(log_cap))

@@ -100,7 +100,9 @@ def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | No
            expected: Array | None, seed: int) -> Probe:
     rng = np.random.default_rng(seed)
     still = equal_logits(caller)
-    mask = mask_of(still)
+    mask = mask_of(still, expected)
+    if np.all(mask.visible.sum(axis=-1) < 2):
+        raise CannotProbe("no query sees more than one key: its weight is 1 whatever the scale")
     for only_norms, loud, loud_keys in loudness(caller, still, mask.visible, rng):
         readings = read(caller, still, mask.visible, loud, loud_keys, rng)
         rule = readings.rule(only_norms)
@@ -151,7 +153,7 @@ def _with_scale(seen: Probe, rule: Rule, names: dict[str, float]) -> Probe:
         cap=_one_or_each(*rule.cap)[2] if np.all(np.isfinite(rule.cap)) else None,
         cap_low=_one_or_each(*rule.cap)[0], cap_high=_one_or_each(*rule.cap)[1],
         normalised=rule.normalised, position=rule.position,
-        findings=(*findings.of_scale(rule, scale, formulas, names), *seen.findings))
+        findings=(*findings.of_scale(rule, formulas, names, seen.precision), *seen.findings))
 
 
 def _one_or_each(low: Array, high: Array) -> tuple[Any, Any, Any]:

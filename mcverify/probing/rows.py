@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mcverify.probing.calls import Array, precision
 from mcverify.probing.fit import Logits
-from mcverify.probing.rounding import COMPUTED, LOGIT, TYPES, stored
+from mcverify.probing.rounding import LOGIT, OWN, TYPES, computed, stored
 
 Bools = NDArray[np.bool_]
 
@@ -30,16 +30,19 @@ class Mask:
     leak: float | None = None
 
 
-def mask_of(p: Array) -> Mask:
-    """The mask of weights (heads, tokens, keys): exact zeros, or one low logit in their place."""
+def mask_of(p: Array, bias: Array | None) -> Mask:
+    """The mask of weights (heads, tokens, keys): exact zeros, or one low logit in their place.
+
+    A bias that is told may look like such a logit, so with one only zeros count.
+    """
     seen, name = p > 0, precision(p)
     plain = _shape(seen)
-    if plain.causal or not seen.any():
+    if plain.causal or bias is not None or not seen.any():
         return plain
     with np.errstate(divide="ignore", invalid="ignore"):
         y = np.log(p)
         fall = np.max(y, axis=-1, keepdims=True) - y
-    unsure = 2 * stored(p, name) + 4 * COMPUTED * TYPES[name][0]
+    unsure = 2 * stored(p, name) + 4 * computed(TYPES[name][0])
     near = seen & (fall <= unsure)
     shape, hidden = _shape(near), seen & ~near
     if shape.name in ("none", "other") or not hidden.any():
@@ -94,7 +97,8 @@ def bias_of(p: Array, visible: Bools, name: str, roundoff: float, expected: Arra
     unsure = stored(p, name)
     wide = unsure + np.take_along_axis(unsure, first, axis=-1)
     size = np.abs(value) + np.max(np.abs(value), axis=-1, keepdims=True)
-    wide = wide + max(TYPES[name][0], roundoff) * (2 * COMPUTED + 2 * LOGIT * size)
+    u = max(TYPES[name][0], roundoff)
+    wide = wide + 2 * computed(u) + (2 * LOGIT * u + OWN) * size
     logits = Logits(*(x.reshape(len(p), -1) for x in (value, np.where(visible, wide, np.inf))))
     largest = float(-value.min())
     uniform = bool(np.all(np.abs(logits.value) <= logits.wide))
@@ -107,7 +111,7 @@ def bias_of(p: Array, visible: Bools, name: str, roundoff: float, expected: Arra
     if expected is not None:
         low, high = intervals(np.where(visible, expected, 0))
         factor = (float(low.max()), float(high.min()))
-        factor = factor if factor[0] <= factor[1] else None
+        factor = factor if -np.inf < factor[0] <= factor[1] else None
     if uniform and factor is None:
         return Bias(None, None, 0.0)
     ahead = np.arange(p.shape[2]) - np.arange(p.shape[1])[:, None]

@@ -3,21 +3,23 @@
 import numpy as np
 
 from mcverify.probing.explain import Readings
-from mcverify.probing.rounding import COMPUTED, STORED, TYPES
+from mcverify.probing.rounding import STORED, TYPES, computed
 
 
 def remark_on_sums(readings: Readings, roundoff: float) -> str:
     """What the rows of weights sum to, and why; "" where they sum to 1."""
     p, still = readings.p, readings.flat
     u, smallest = TYPES[readings.precision]
-    unsure = STORED * u + COMPUTED * max(u, roundoff) + p.shape[-1] * smallest
+    unsure = STORED * u + computed(max(u, roundoff)) + p.shape[-1] * smallest
     rows = np.any(readings.visible, axis=-1)
     total, quiet = p.sum(axis=-1), still.sum(axis=-1)
     if np.all(np.abs(total - 1)[:, rows] <= unsure):
         return ""
     middle = (total[:, rows].max() + total[:, rows].min()) / 2
     if np.all(np.abs(total[:, rows] - middle) <= unsure * middle):
-        return f"each row of weights sums to {middle:.6g}: the values or outputs are scaled by it"
+        digits = int(np.clip(-np.log10(unsure), 2, 6))
+        return (f"each row of weights sums to {middle:.{digits}g}: the values or outputs are "
+                "scaled by it")
     sink = _sink(readings, unsure)
     if sink is not None:
         what = ("softmax with 1 in the denominator" if sink == 0 else

@@ -75,11 +75,11 @@ def attention(
 
 def scaled(q, k, s, step, stored, where):
     k = np.swapaxes(k, -1, -2)
-    if where == "q":
+    if where == "q" or (where == "both" and s.shape[1] > 1):
         return step(step(q * stored(s)) @ k)
     if where == "both":
         root = stored(np.sqrt(s))
-        return step(step(q * root) @ step(k * root.mean()))
+        return step(step(q * root) @ step(k * root))
     return step(step(q @ k) * stored(s))
 
 

@@ -1,0 +1,77 @@
+"""The interval holds the scale, whatever the arithmetic: over random functions, types and sizes."""
+
+import numpy as np
+import pytest
+from probe.attentions import ROUND, alibi, attention
+
+from mcverify import probe
+from mcverify.probing.rows import alibi_slopes
+
+OUT_AND_COMPUTE = [("float64", "float64"), ("float32", "float32"), ("float16", "float16"),
+                   ("bfloat16", "bfloat16"), ("float16", "float32"), ("bfloat16", "float32"),
+                   ("float32", "bfloat16")]
+KINDS = ("plain", "causal", "window", "cap", "norm", "alibi", "sink", "log n")
+# Half the interval in proportion to the scale, at most, for the plain kinds; none without data.
+WIDTH = {("float64", "float64"): 1e-14, ("float32", "float32"): 4e-7,
+         ("float16", "float16"): 3e-3, ("bfloat16", "bfloat16"): 0.02,
+         ("float16", "float32"): 3e-3, ("bfloat16", "float32"): 2e-3,
+         ("float32", "bfloat16"): 0.02}
+
+
+def trial(seed):
+    """A random attention function: the values that its scale may be held as, and its probe."""
+    rng = np.random.default_rng([17, seed])
+    out, compute = OUT_AND_COMPUTE[seed % len(OUT_AND_COMPUTE)]
+    kind, where = rng.choice(KINDS), str(rng.choice(["product", "q", "both"]))
+    store = str(rng.choice([compute, "float64"]))
+    d_k, heads = int(rng.choice([5, 16, 40, 64, 80, 128, 192])), int(rng.choice([1, 2, 4]))
+    scale = float(np.exp(rng.uniform(np.log(1e-3), np.log(10))))
+    cap = float(np.exp(rng.uniform(np.log(4), np.log(80))))
+    if kind == "norm":
+        scale = float(rng.uniform(1, 16))
+    options = {
+        "plain": {}, "causal": {"causal": True}, "sink": {"sink": 0.0},
+        "window": {"causal": True, "window": int(rng.integers(2, 10))},
+        "cap": {"cap": cap, "causal": True}, "norm": {"normalise": "QK"},
+        "alibi": {"bias": alibi(alibi_slopes(heads), 16), "causal": True},
+        "log n": {"by_position": np.log, "causal": True},
+    }[kind]
+    attend = attention(scale, out=out, compute=compute, store=store, where=where, **options)
+    found = probe(attend, d_k=d_k, heads=heads, seed=seed)
+    held = ROUND[store](np.sqrt(scale)) ** 2 if where == "both" else ROUND[store](scale)
+    return found, kind, cap, (scale, float(held)), WIDTH[out, compute]
+
+
+def check(seed):
+    found, kind, cap, scales, width = trial(seed)
+    assert found.reason == "", seed
+    assert (found.normalised, found.position) == (
+        "q and k" if kind == "norm" else "", "log(n)" if kind == "log n" else ""), seed
+    if kind == "cap" and found.cap is None:
+        assert found.cap_low <= cap, seed  # it said that this cap might go unnoticed
+        return
+    if kind == "cap":
+        assert found.cap_low <= cap <= found.cap_high, seed
+    else:
+        assert found.cap is None, seed
+    assert any(found.low <= scale <= found.high for scale in scales), seed
+    if kind not in ("cap", "norm", "alibi"):
+        assert (found.high - found.low) / 2 < width * found.scale, seed
+
+
+@pytest.mark.parametrize("first", range(0, 84, 7))
+def test_no_interval_misses_its_scale(first):
+    for seed in range(first, first + 7):
+        check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(84, 84 + 40 * 50, 50))
+def test_no_interval_misses_its_scale_in_two_thousand_more_trials(first):
+    for seed in range(first, first + 50):
+        check(seed)
+
+
+def test_the_check_has_teeth():
+    found, *_, scales, _ = trial(0)
+    assert not found.low <= scales[0] * (1 + 1e-12) <= found.high
