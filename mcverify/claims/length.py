@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import entropy, max_weight, rows, softmax
-from mcverify.claims.ranges import ENTROPY, WEIGHT
+from mcverify.claims.ranges import ENTROPY, SCALED_WEIGHT
 from mcverify.declare import near
 from mcverify.statistic import exact
 
@@ -30,7 +30,7 @@ def dispersion(keys):
     return theory.softmax.entropy(keys, 1.0) - math.log(keys)
 
 
-@claim(WEIGHT, at_most=lambda keys: 20 / keys, over=grid(law=laws.normal, d_k=64, keys=[128, 1024]),
+@claim(SCALED_WEIGHT, at_most=lambda keys: 20 / keys, over=grid(law=laws.normal, d_k=64, keys=[128, 1024]),
        decides="B13", controls=near.query_scale(8.0))
 def no_key_stands_out(q, k, keys, d_k):
     """Divided by √d_k, the largest weight tends to 0 with the number of keys: below 20/n up to 1024."""

@@ -7,7 +7,7 @@ import numpy as np
 from mcverify import Verdict, claim, grid, laws, printed, relative, theory
 from mcverify.attention import max_weight, rows, scores, softmax
 from mcverify.attention.vectors import layer_norm
-from mcverify.claims.ranges import WEIGHT
+from mcverify.claims.ranges import SCALED_WEIGHT, WEIGHT
 from mcverify.declare import near
 from mcverify.laws import initialisation as init
 from mcverify.statistic import exact, proportion, variance
@@ -134,7 +134,7 @@ def cosines_cannot_focus(keys):
 
 
 @claim(
-    WEIGHT,
+    SCALED_WEIGHT,
     at_most=lambda keys: 1.5 / keys,
     over=grid(law=laws.unit_norm(laws.normal), d_k=64, keys=[2, 128]),
     decides="B19",

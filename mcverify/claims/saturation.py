@@ -6,7 +6,15 @@ import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax, sum_squares
-from mcverify.claims.ranges import ENTROPY, NORM, NORMS, SQUARED_NORM, WEIGHT
+from mcverify.claims.ranges import (
+    ENTROPY,
+    LOW_ENTROPY,
+    NORM,
+    NORMS,
+    SCALED_WEIGHT,
+    SQUARED_NORM,
+    WEIGHT,
+)
 from mcverify.declare import near
 from mcverify.statistic import exact, mean, median, slope
 
@@ -51,7 +59,7 @@ def scaled_entropy_is_maximal(q, k, keys, d_k):
 
 
 @claim(
-    ENTROPY,
+    LOW_ENTROPY,
     equals=lambda keys, d_k: theory.softmax.entropy(keys, math.sqrt(d_k), d_k),
     within=relative(0.05),  # entropies are carried by few rows when most are one-hot
     over=grid(law=laws.normal, d_k=[1, 8, 64, 512], keys=[2, KEYS]),
@@ -88,7 +96,7 @@ def unscaled_max_weight(q, k, keys):
 
 
 @claim(
-    WEIGHT,
+    SCALED_WEIGHT,
     equals=lambda keys, d_k: theory.softmax.max_weight(keys, 1.0, d_k),
     within=relative(0.02),
     over=grid(law=laws.normal, d_k=[1, 8, 64, 512], keys=[2, 8])
@@ -154,7 +162,7 @@ def weights(q, k, keys, d_k, power):
     return softmax(rows(q, k, keys, scale=d_k**-power))
 
 
-@claim(WEIGHT, equals=agrees(theory.softmax.sum_squares), within=relative(0.02), over=SHARED,
+@claim(SCALED_WEIGHT, equals=agrees(theory.softmax.sum_squares), within=relative(0.02), over=SHARED,
        decides="C2")
 def shared_sum_squares(q, k, keys, d_k, power):
     """E Σp² of q·k of normal laws is what quadrature over χ²(d_k) says, scaled and unscaled."""
@@ -216,7 +224,7 @@ def near_the_limit(d_k):
     return limit - 2.5 / d_k, limit + 2.5 / d_k
 
 
-@claim(ENTROPY, between=near_the_limit,
+@claim(mean.of_degree(0), between=near_the_limit,
        over=grid(law=[laws.rademacher, laws.uniform, laws.laplace], d_k=[8, 32, 128], keys=KEYS),
        decides="C2", controls=near.query_scale(1.5))
 def light_tails_approach_the_normal_entropy(q, k, keys, d_k):

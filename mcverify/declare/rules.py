@@ -5,6 +5,7 @@ A claim is a Claim; its module imports this one, so that its type is not named h
 
 import difflib
 import inspect
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
@@ -114,10 +115,10 @@ def _check_within(case: Any, require: Require) -> None:
     try:
         low, high = case.claimed
         support = case.claim.statistic.settled(lambda f: call(f, dict(case.settings))).support
-        least, most = support or (low, high)
+        least, most = support or (-math.inf, math.inf)
     except Exception:  # the case itself will tell
         return
-    require(low > least or high < most,
+    require(low > least or high < most or support is None,
             f"at {case} it claims values from {low:g} to {high:g}, and all of them lie in "
             f"[{least:g}, {most:g}]; narrow it")
 

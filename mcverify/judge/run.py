@@ -115,7 +115,7 @@ class _Trial:
         try:
             if fault := self._take_in():
                 return self._broken(fault)
-            rate = look_rate(self.error_rate, self.statistic.anytime)
+            rate = look_rate(self.error_rate, self.statistic.at_all_looks)
             found = self.statistic.estimate(self.tables[0], rate)
         except Exception as error:
             return self._broken(describe(error))

@@ -82,8 +82,8 @@ class Statistic:
         before ``back``; by it a known variance gives a theorem.
     power : what ``about``'s values are means of: the values (1), or their squares (2).
     interval : replaces the studentised interval by one of the statistic's own.
-    basis : what the interval rests on.
-    anytime : whether the interval holds at all looks together, so that they share no error rate.
+    basis : what that interval, or the studentised one, rests on.
+    anytime : whether it holds at all looks together.
     ranged : (block values, low, high, error rate) -> the estimate for values of a stated range.
     support : that range, if it is stated; numbers or functions of the settings.
     known : variance of ``about``'s values and mean of the values, if they are known; likewise.
@@ -122,8 +122,9 @@ class Statistic:
         """The same for values that all lie in [low, high]: a theorem for every law on that range.
 
         Of softmax weights, entropies over ln n, norms of Jacobians, cosines. Numbers, or functions
-        of the settings. A value outside is an error of the case. Raises ValueError for a statistic
-        that has no such interval, or an empty range.
+        of the settings, which may say None where a range that is far wider than the values are
+        would ask for too many blocks. A value outside is an error of the case. Raises ValueError
+        for a statistic that has no such interval, or an empty range.
 
         >>> from mcverify.statistic import mean
         >>> found = mean.within(0, 1).estimate(np.full((512, 1), 0.5), 1e-10)
@@ -136,7 +137,7 @@ class Statistic:
         self._check_one_kind(self.known)
         if not (callable(low) or callable(high)):
             check_ends(low, high, self.name)
-        return replace(self, support=(low, high), basis=Basis.BOUND, anytime=True, moments=0)
+        return replace(self, support=(low, high), moments=0)
 
     def with_variance(self, variance: Any, mean: Any = 0.0) -> "Statistic":
         """The same where the variance is known: its interval holds for every law that has it.
@@ -182,18 +183,25 @@ class Statistic:
 
         support, known = (pair and (number(pair[0]), number(pair[1]))
                           for pair in (self.support, self.known))
+        if support and None in support:
+            support = None
         if support:
             check_ends(*support, self.name)
         if known and known[0] is None:
             known = None
         if known:
             check_variance(known[0], self.name)
-        return replace(self, support=support, known=known) if support or self.known else self
+        return replace(self, support=support, known=known) if self.support or self.known else self
 
     @property
     def rests_on(self) -> Basis:
         """What the interval rests on, with what is known."""
-        return Basis.MOMENTS if self.known else self.basis
+        return Basis.MOMENTS if self.known else Basis.BOUND if self.support else self.basis
+
+    @property
+    def at_all_looks(self) -> bool:
+        """Whether the interval holds at all looks together, so that they share no error rate."""
+        return not self.known and (self.anytime or self.support is not None)
 
     def missing_moments(self, law: HasMoments) -> str:
         """Why the law lets no interval stand whatever is drawn; "" if it does."""
@@ -224,9 +232,9 @@ class Statistic:
         if self.known:
             return self._by_variance(table, error_rate)
         if self.support is not None and self.ranged is not None:
-            return replace(self.ranged(table, *self.support, error_rate), basis=self.basis)
+            return replace(self.ranged(table, *self.support, error_rate), basis=self.rests_on)
         if self.interval is not None:
-            return replace(self.interval(table, error_rate), basis=self.basis)
+            return replace(self.interval(table, error_rate), basis=self.rests_on)
         value, influence = self.influence(table)
         parts = None if self.parts is None else self.parts(table)
         curvature = 0.0 if self.curvature is None else self.curvature(table)
