@@ -1,6 +1,6 @@
 """From queries and keys to scores: every pair, a token with itself, rows that share a query."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,16 @@ def _cross(q: Array, k: Array, scale: float) -> Array:
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must end in (tokens, d_k) "
                          "with the same d_k; pad or project the narrower one")
+    return _times(_shared(q, k, "products", lambda: q @ np.swapaxes(k, -1, -2)), scale)
+
+
+def _shared(q: Array, k: Array, name: Hashable, make: Callable[[], Array]) -> Array:
+    """What ``make`` makes; of a chunk's own queries and keys, made once for all bodies."""
     chunk = chunk_of(q, k)
-    s = None if chunk is None else chunk.products(q, k)
-    if s is None:
-        s = np.asarray(q @ np.swapaxes(k, -1, -2))
+    return chunk.kept(name, make) if chunk and chunk.owns(q, k) else np.asarray(make())
+
+
+def _times(s: Array, scale: float) -> Array:
     if scale != 1.0:
         s *= s.dtype.type(scale)
     return s
@@ -49,8 +55,7 @@ def matched_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     array([[5., 7.]])
     """
     def make() -> Array:
-        s: Array = np.asarray(np.einsum("...d,...d->...", q, k))
-        return s if scale == 1.0 else s * s.dtype.type(scale)
+        return _times(np.asarray(np.einsum("...d,...d->...", q, k)), scale)
 
     return _noted(q, k, "matched", scale, make)
 
@@ -90,5 +95,11 @@ def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
                          "multiple of keys; name `keys` in the grid and the runner sees to it")
     check_all_pairs(q, k)
     queries = min(tokens, max(MIN_QUERIES, ROW_ENTRIES // tokens))
-    s = _cross(q if queries == tokens else q[..., :queries, :], k, scale)
-    return s.reshape(*s.shape[:-2], queries * (tokens // keys), keys)
+
+    def make() -> Array:
+        s = _cross(q if queries == tokens else q[..., :queries, :], k, 1.0)
+        return s.reshape(*s.shape[:-2], queries * (tokens // keys), keys)
+
+    s = _times(_shared(q, k, keys, make), scale)
+    chunk = chunk_of(q, k)
+    return chunk.handed_rows(s, keys, scale) if chunk and chunk.owns(q, k) else s

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcverify.attention.chunk import chunk_of
+
 Array = NDArray[np.floating[Any]]
 
 
@@ -21,7 +23,12 @@ def softmax(s: ArrayLike) -> Array:
            [0. , 1. ],
            [0. , 0. ]])
     """
-    s = _scores(s)
+    chunk, x = chunk_of(s), np.asanyarray(s)
+    return (_softmax(_scores(x)) if chunk is None else
+            chunk.weights(x, lambda: _softmax(_scores(x))))
+
+
+def _softmax(s: Array) -> Array:
     top = np.max(s, axis=-1, keepdims=True)
     p: Array = s - _shift(top)
     np.exp(p, out=p)
