@@ -45,6 +45,13 @@ def surprises():
     def trained(head):
         return f"{measured('variance_of_a_trained_head', head=head):.3g}"
 
+    def initial(kind):
+        law = f"projected[normal-xavier_uniform_{kind}-512]"
+        return measured("initial_score_variance", law=law)
+
+    def normed(claim, d_k):
+        return measured(claim, law="layer_norm[normal]", d_k=d_k)
+
     larger = "unscaled_gradient_is_larger_in_the_mean"
     rows = [
         ("Unscaled, the gradient vanishes.", "A11",
@@ -54,23 +61,21 @@ def surprises():
          f"{measured(larger, keys=2):.2g} times; with 128 keys it grows "
          f"{measured(larger, keys=128):.2g} times."),
         ("Scaled, the entropy over 128 keys is ln 128 = 4.85.", "B21",
-         f"It is {measured('scaled_entropy', d_k=512, keys=128):.3g}: half a nat below the "
-         "ceiling, at any length."),
+         f"It is {measured('scaled_entropy', d_k=512, keys=128):.3g}: half a nat below "
+         "that ceiling."),
         ("The variance is d_k by the central limit theorem.", "B3",
          "Variances of uncorrelated terms add, at every d_k. A random length that coordinates "
          "share keeps the variance and an excess kurtosis of "
          f"{measured('common_scale_kurtosis', d_k=64):.2g} at 64: no normal law."),
         ("Under Xavier initialisation q and k have variance 1.", "B1",
          "Only for square matrices. One head's own matrix gives scores a variance of "
-         f"{_initial('xavier_uniform_head'):.3g}, a fused one {_initial('xavier_uniform_fused'):.2g}."),
+         f"{initial('head'):.3g}, a fused one {initial('fused'):.2g}."),
         ("Dividing by √d_k whitens the scores.", "B8",
          "Keys correlated 0.5 leave scores correlated "
          f"{measured('correlated_keys_leave_correlated_scores', d_k=64):.1g}."),
         ("LayerNorm of q and k forces variance 1.", "B17",
-         "Without the scale it leaves "
-         f"{measured('layer_norm_variance', law='layer_norm[normal]', d_k=64):.2g} at d_k = 64; "
-         "with it d_k/(d_k − 1), which is "
-         f"{measured('layer_norm_forces_unit_variance', law='layer_norm[normal]', d_k=8):.2f} at 8."),
+         f"Without the scale it leaves {normed('layer_norm_variance', 64):.2g} at d_k = 64, and "
+         f"with it d_k/(d_k − 1): {normed('layer_norm_forces_unit_variance', 8):.2f} at 8."),
         ("Longer contexts need T = √d_k·√(trained/actual length).", "B14",
          "It overshoots: at 32 times the length the entropy has gone from 5.74 nats to "
          f"{measured('root_rule', fold=32):.3g}."),
@@ -85,10 +90,6 @@ def surprises():
     ]
     return table(("said", "found", "see for yourself"), ("---",) * 3,
                  ((said, found, f"`mcverify run {name}`") for said, name, found in rows))
-
-
-def _initial(name):
-    return measured("initial_score_variance", law=f"projected[normal-{name}-512]")
 
 
 # --- Other tables --------------------------------------------------------------------------------
@@ -149,13 +150,17 @@ TABLES = {table.__name__: table for table in
           (surprises, assumptions, saturation, bases, theorems, self_check)}
 
 
-def pages():
-    """By its file, each page with the tables that results/ say."""
-    files = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return {file: re.sub(
-        r"(<!-- (\w+) -->\n).*?(<!-- /\2 -->)",
-        lambda found: found[1] + TABLES[found[2]]() + found[3],
-        file.read_text(encoding="utf-8"), flags=re.DOTALL) for file in files}
+def files():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def write():
+    """Each page with the tables that results/ say."""
+    for file in files():
+        text = re.sub(r"(<!-- (\w+) -->\n).*?(<!-- /\2 -->)",
+                      lambda found: found[1] + TABLES[found[2]]() + found[3],
+                      file.read_text(encoding="utf-8"), flags=re.DOTALL)
+        file.write_text(text, encoding="utf-8")
 
 
 # --- Pictures ------------------------------------------------------------------------------------
@@ -182,6 +187,5 @@ def draw():
 
 
 if __name__ == "__main__":
-    for page, text in pages().items():
-        page.write_text(text, encoding="utf-8")
+    write()
     draw()
