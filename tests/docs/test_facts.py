@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-import mcverify
+from test_rooms import FLOW, ROOMS
+
 from mcverify import laws, statistic
 from mcverify.cli.exits import Exit
 from mcverify.declare.rules import COLUMNS
 from mcverify.statistic import Basis
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = Path(mcverify.__file__).parent
 
 
 def first_cells(page, heading):
@@ -33,11 +33,11 @@ def test_the_bases_are_all_explained():
     assert first_cells("docs/verdicts.md", "## What an interval rests on") == list(Basis)
 
 
-def test_every_room_stands_on_the_map():
-    rooms = {path.name for path in PACKAGE.iterdir()
-             if path.suffix == ".py" or (path / "__init__.py").exists()}
-    shown = first_cells("docs/design.md", "## The map")
-    assert {name.removesuffix("/") for name in shown} == rooms - {"__init__.py", "__main__.py"}
+def test_the_map_has_every_room_and_the_flow_in_its_order():
+    shown = [name.rstrip("/").removesuffix(".py")
+             for name in first_cells("docs/design.md", "## The map")]
+    assert shown[:len(FLOW)] == FLOW
+    assert sorted(shown) == sorted(ROOMS)
 
 
 def test_every_law_and_statistic_is_named_among_what_a_claim_can_say():

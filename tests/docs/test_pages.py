@@ -2,7 +2,7 @@
 
 A python block that begins with `# file: NAME` is written to that file; one that begins with
 `# from PATH` stands there word for word; all others run, one after the other. A console block holds
-commands and what they print; `…` stands for anything.
+commands and what they print; `…` stands for anything, a line of it also for no line at all.
 """
 
 import re
@@ -53,7 +53,7 @@ def session(text, capsys):
         assert words[0] == "mcverify"
         main([*words[1:], *(["--out", "elsewhere"] if words[1] == "run" else [])])
         found = "\n".join(x.rstrip() for x in capsys.readouterr().out.splitlines())
-        pattern = ".*".join(map(re.escape, expected.strip("\n").split("…")))
+        pattern = re.escape(expected.strip("\n")).replace("…\\\n", "(.*\n)?").replace("…", ".*")
         assert re.fullmatch(pattern, found.strip("\n"), flags=re.DOTALL), f"{line}:\n{found}"
 
 
