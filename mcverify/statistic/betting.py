@@ -68,7 +68,8 @@ def log_wealth(gains: Array, least: float, most: float) -> float:
         np.multiply(gains, bet, out=factors)  # in place: new arrays would cost as much again
         factors += 1
         ratios = np.divide(gains, factors, out=factors)
-        slope, bend = float(ratios.sum()), float(np.dot(ratios, ratios))
+        # einsum, for dot starts threads, which wait for each other on a machine that is in use
+        slope, bend = float(ratios.sum()), float(np.einsum("i,i", ratios, ratios))
         near, far = (bet, far) if (slope > 0) == upward else (near, bet)
         proposed = bet + (slope / bend if bend > 0 else math.nan)
         if not min(near, far) < proposed < max(near, far):

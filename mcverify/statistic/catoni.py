@@ -23,6 +23,7 @@ FAR = 1e150  # where ψ stays as it is, between its bounds, so that no square ov
 ROUNDING = 1e-10  # to which the ends are found, in proportion
 
 
+@np.errstate(over="ignore")
 def catoni(values: Array, variance: float, error_rate: float) -> tuple[float, float]:
     """The interval above, (low, high), for a variance of at least 0 that is finite.
 
@@ -34,7 +35,8 @@ def catoni(values: Array, variance: float, error_rate: float) -> tuple[float, fl
         return float(values.min()), float(values.max())
     log_rate = math.log(2 / error_rate)
     scale = math.sqrt(2 * log_rate / len(values) / max(variance, TINY))
-    centre, allowed = float(values.mean()), 2 * log_rate  # nλ²v/2 is ln(2/α) as well
+    allowed = 2 * log_rate  # nλ²v/2 is ln(2/α) as well
+    centre = float(np.median(values))  # about which no value, however far, costs others digits
     x = scale * (values - centre)
     return centre - _high_end(-x, allowed) / scale, centre + _high_end(x, allowed) / scale
 
