@@ -81,6 +81,7 @@ class Suite:
 
     def _agree(self) -> None:
         """A folder keeps to one seed and one error rate, from the first draw on."""
+        self.results.check()
         made = self.results.made_with()
         for name, value in made.items():
             mine = getattr(self, name)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mcverify.declare.prediction import UsageError
+from mcverify.declare.fault import UsageError
 from mcverify.probing.probe import probe
 
 

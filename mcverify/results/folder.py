@@ -19,11 +19,13 @@ from mcverify.declare.claim import Case, Claim
 from mcverify.declare.grid import shown
 from mcverify.declare.rules import ATLAS, COLUMNS, RESERVED
 from mcverify.judge.finding import Finding
+from mcverify.results.reader import CASES, read_about, read_rows
 from mcverify.verdict import Verdict, overall
 
 VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases", "confirmed",
                    "refuted", "inconclusive", "errors", "blocks", "detects", "controls",
                    "controls_refuted")
+NEWER = ("basis",)  # columns that older tables do not have
 CONTROL_COLUMNS = ("claim", "case", *(name for name in COLUMNS if name != "expected"))
 
 
@@ -82,13 +84,6 @@ def control_row(finding: Finding) -> dict[str, str]:
     """A near miss's row in controls.csv; the case's name says what was changed."""
     row = {"claim": finding.case.claim.name, "case": str(finding.case), **_written(finding)}
     return {name: row[name] for name in CONTROL_COLUMNS}
-
-
-def read_rows(file: Path) -> list[dict[str, str]]:
-    """The rows of a table as they were written."""
-    frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    rows: list[dict[str, str]] = frame.to_dict("records")
-    return rows
 
 
 class BusyError(ValueError):
@@ -179,12 +174,20 @@ class Results:
     def read(self, table: str) -> list[dict[str, str]]:
         """The rows of a table or, by a claim's name, of its file; none if it is not there."""
         file = self.file(table)
-        return read_rows(file) if file.exists() else []
+        columns = {"verdicts": VERDICT_COLUMNS, "controls": CONTROL_COLUMNS}.get(
+            table, () if table in RESERVED else CASES)
+        return read_rows(file, [name for name in columns if name not in NEWER]
+                         ) if file.exists() else []
+
+    def check(self) -> None:
+        """DamagedError if a table that a run reads again is not as it was written."""
+        for table in ("verdicts", "controls"):
+            self.read(table)
 
     def made_with(self) -> dict[str, Any]:
         """The seed and the error rate that the folder keeps to; nothing for a new folder.
 
-        Raises ValueError if run.json is damaged, or missing where tables are.
+        Raises ValueError if run.json is missing where tables are, DamagedError if it is damaged.
         """
         file = self.folder / "run.json"
         if not file.exists():
@@ -194,11 +197,8 @@ class Results:
                 raise ValueError(f"{strange}: is not of a run, which {file} would tell; choose "
                                  "another --out, or remove it")
             return {}
-        try:
-            about = json.loads(file.read_text())
-            return {"seed": int(about["seed"]), "error_rate": float(about["error_rate"])}
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(f"{file}: is damaged; remove it, or choose another --out") from None
+        about = read_about(file)
+        return {name: about[name] for name in ("seed", "error_rate")}
 
     def _write(self, file: Path, text: str) -> None:
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{file.name}.")

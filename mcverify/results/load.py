@@ -1,6 +1,6 @@
 """From a results folder to tidy tables."""
 
-import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,7 +8,8 @@ import pandas as pd
 
 from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import ERROR
-from mcverify.results.folder import Results
+from mcverify.results.folder import VERDICT_COLUMNS, Results
+from mcverify.results.reader import CASES, DamagedError, read_about, read_table
 from mcverify.verdict import Verdict
 
 
@@ -35,27 +36,33 @@ class Tables(NamedTuple):
 def load(folder: str | Path = "results") -> Tables:
     """Read a results folder; verdicts are categoricals: mcverify.Verdict, then ERROR.
 
-    Raises ValueError if the folder holds no results.
+    Raises ValueError if the folder holds no results, DamagedError if a table is not whole.
     """
     results = Results(Path(folder))
-    verdicts = _table(results.folder / "verdicts.csv")
+    verdicts = _table(results.file("verdicts"), VERDICT_COLUMNS)
     if verdicts.empty:
         raise ValueError(f"{folder}: holds no verdicts.csv; make one with `mcverify run --out "
                          f"{folder}`")
-    of_claims = {name: _table(results.claims / f"{name}.csv") for name in verdicts["claim"]}
-    cases = [frame.assign(claim=name) for name, frame in of_claims.items() if not frame.empty]
-    settings = dict.fromkeys(column for frame in cases for column in frame.columns
-                             if column not in (*COLUMNS, "claim"))
-    together = pd.concat(cases, ignore_index=True)[["claim", *settings, *COLUMNS]]
+    frames = []
+    for name, count in zip(verdicts["claim"], verdicts["cases"], strict=True):
+        file = results.file(name)
+        frame = _table(file, CASES)
+        if len(frame) != count:
+            raise DamagedError(file, f"has {len(frame)} rows, and verdicts.csv tells of {count}")
+        frames.append(frame.assign(claim=name))
+    cases = pd.concat(frames, ignore_index=True)
+    settings = [column for column in cases if column not in (*COLUMNS, "claim")]
     file = results.folder / "run.json"
-    return Tables(verdicts, _categorical(together), _table(results.folder / "controls.csv"),
-                  _table(results.folder / "ledger.csv"),
-                  json.loads(file.read_text()) if file.exists() else {})
+    kept = ["claim", *settings, *(column for column in COLUMNS if column in cases)]
+    return Tables(verdicts, _categorical(cases[kept]),
+                  _table(results.file("controls"), ()), _table(results.file("ledger"), ()),
+                  read_about(file) if file.exists() else {})
 
 
-def _table(file: Path) -> pd.DataFrame:
+def _table(file: Path, columns: Iterable[str]) -> pd.DataFrame:
     if not file.exists():
         return pd.DataFrame()
+    read_table(file, columns)
     # Empty texts stay texts: a reason that is "" is no missing number.
     return _categorical(pd.read_csv(file, keep_default_na=False, na_values=["nan"]))
 

@@ -9,7 +9,8 @@ from mcverify.declare.claim import Case, Claim
 from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
-from mcverify.results.folder import case_row, control_row, read_rows, settings_row
+from mcverify.results.folder import case_row, control_row, settings_row
+from mcverify.results.reader import read_rows
 
 
 @dataclass(frozen=True)
