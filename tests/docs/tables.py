@@ -86,7 +86,8 @@ def surprises():
          f"{measured('large_inputs_give_one_hot'):.2g}, and the largest Jacobian there is."),
         ("Trained heads have unit variance, too.", "A17",
          f"{trained('trained_l0h0')}, {trained('trained_l5h3')} and {trained('trained_l0h2')} in "
-         "three heads. A formula with means and covariances predicts unseen sentences to 10 %."),
+         "three heads. Their means and covariances predict it for unseen sentences, to 10 % more "
+         "often than not."),
     ]
     return table(("said", "found", "see for yourself"), ("---",) * 3,
                  ((said, found, f"`mcverify run {name}`") for said, name, found in rows))
