@@ -1,6 +1,7 @@
 """The ratio of two means, and the exponent with which a statistic grows, both on the same draws."""
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,13 +71,18 @@ def slope(of: Statistic) -> Statistic:
 
     The body returns a list of pairs ``(x, values)``, say a width and the scores at that width,
     all from one draw. ``of`` must be positive. If its interval is a theorem, as that of a quantile
-    is, those of all x share the error rate, and the slope's is what they allow together.
+    is, those of all x share the error rate, and the slope's is what they allow together. Raises
+    ValueError for a known variance that depends on the settings.
 
     >>> from mcverify.statistic import mean
     >>> tables = slope(mean).reduce([(d, np.full((3, 1), d**2.0)) for d in (1, 2, 4)])
     >>> round(slope(mean).influence(tables)[0], 12)
     2.0
     """
+    if any(map(callable, of.known or ())):
+        raise ValueError(f"slope({of.name}): a variance that is known must be a number, at least "
+                         "the variance at every x; give one")
+    support, of = of.support, replace(of, support=None)  # which the slope itself settles
 
     def reduce(values: Any) -> Array:
         if not isinstance(values, list) or len(values) < 2:
@@ -138,7 +144,7 @@ def slope(of: Statistic) -> Statistic:
     return Statistic(f"slope of {of.name}", reduce, influence, moments=0 if own else of.moments,
                      parts=None if own else parts, curvature=None if own else curvature,
                      lean=None if own else lean, caution=of.caution, basis=of.rests_on,
-                     anytime=of.anytime, support=of.support,
+                     anytime=of.anytime, support=support,
                      interval=(lambda table, rate: joined(of, table, rate)) if own else None,
                      ranged=ranged if of.ranged and not of.known else None)
 

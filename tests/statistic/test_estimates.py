@@ -210,9 +210,9 @@ def test_what_an_interval_rests_on():
         slope(proportion), std.with_variance(1.0), slope(mean.with_variance(1.0)), median,
         slope(median), mean, ratio, slope(std), mean.with_variance(None).settled(None))] == [
         "exact", *["bound"] * 5, "moments", "moments", "order", "order", *["calibrated"] * 4]
-    anytime = [s.name for s in (mean, variance, ratio, exact, mean.with_variance(1.0)) if s.anytime]
-    assert anytime == []  # so they share a case's error rate between its looks
-    assert all(s.anytime for s in (proportion, mean.within(0, 1), ratio.within(0, 1), median,
+    assert not any(s.at_all_looks for s in (mean, variance, ratio, mean.with_variance(1.0),
+                                            slope(mean.with_variance(1.0))))
+    assert all(s.at_all_looks for s in (proportion, mean.within(0, 1), ratio.within(0, 1), median,
                                    slope(proportion), slope(median), slope(mean).within(0, 1)))
 
 
@@ -235,6 +235,10 @@ def test_ranges_and_variances_may_depend_on_the_settings():
     assert variance.with_variance(lambda keys: 1 / keys, 0.5).settled(call).known == (1 / 8, 0.5)
     assert mean.with_variance(lambda keys: None).settled(call) == mean
     assert mean.settled(call) is mean
+    for one in (mean.within(0, lambda keys: None), slope(mean.within(lambda keys: None, 1))):
+        assert one.rests_on is Basis.BOUND
+        assert one.settled(call).rests_on is Basis.CALIBRATED
+        assert not one.settled(call).at_all_looks
     with pytest.raises(ValueError, match=r"mean.within\(0, -8\): the range must be finite"):
         mean.within(0, lambda keys: -keys).settled(call)
     with pytest.raises(ValueError, match=r"with_variance\(-8\): a variance is at least 0"):
@@ -251,6 +255,7 @@ def test_ranges_and_variances_may_depend_on_the_settings():
     (lambda: variance.within(0, 1), "use mean or ratio"),
     (lambda: slope(std).within(0, 1), "slope of std has no interval"),
     (lambda: slope(mean.with_variance(1.0)).within(0, 1), "slope of mean has no interval"),
+    (lambda: slope(mean.with_variance(lambda d_k: 1.0)), "a variance that is known must be a num"),
     (lambda: mean.with_variance(-1.0), "a variance is at least 0"),
     (lambda: mean.with_variance(math.nan), "a variance is at least 0"),
     (lambda: ratio.with_variance(1.0), "ratio is no mean of one value a block"),

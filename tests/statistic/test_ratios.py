@@ -301,8 +301,12 @@ def test_slope_of_a_theorem_joins_intervals_that_share_the_error_rate(of):
 
 def test_a_range_may_be_stated_of_the_slope_or_of_what_it_is_a_slope_of():
     values = pairs_of(RNG.gamma(4.0, size=(500, 12)))
-    assert estimate(slope(mean).within(0, 20), values) == estimate(
-        slope(mean.within(0, 20)), values)
+    found = estimate(slope(mean).within(0, 20), values)
+    assert estimate(slope(mean.within(0, 20)), values) == found
+    later = slope(mean.within(0, lambda keys: keys)).settled(lambda function: function(keys=20))
+    assert estimate(later, values) == found
+    never = slope(mean.within(0, lambda keys: None)).settled(lambda function: function(keys=20))
+    assert estimate(never, values) == estimate(slope(mean), values)
 
 
 def test_slope_waits_for_all_its_intervals():
