@@ -6,7 +6,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable
+import sysconfig
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -18,6 +19,8 @@ from mcverify.declare.fault import RECORDER, ClaimError, Recorder
 
 BUILT_IN = Path(__file__).parents[1] / "claims"
 NO_CLAIMS = "holds no claims; decorate a function with @claim(…)"
+INSTALLED = [Path(sysconfig.get_path(name)).resolve() for name in
+             ("stdlib", "platstdlib", "purelib", "platlib")]
 ENTRY_POINTS = "mcverify.claims"  # by which an installed package offers claims
 
 
@@ -92,6 +95,40 @@ def source(claim: Claim) -> Path:
 
 
 _loaded: dict[int, tuple[Claim, Path]] = {}
+_behind: dict[Path, tuple[Path, ...]] = {}
+
+
+def files_behind(claim: Claim) -> list[Path]:
+    """The files that a claim may depend on: all Python files beside its own, and those that these
+    import, wherever they are, but for the standard library's and those of installed packages."""
+    file = source(claim)
+    return sorted({*file.parent.glob("*.py"), *_behind.get(file, ())})
+
+
+def _imported(file: Path) -> Iterator[Path]:
+    """The files that a file imports, also within its functions, and theirs; without what is
+    installed."""
+    waiting, seen = [file], {file}
+    while waiting:
+        for node in ast.walk(ast.parse(waiting.pop().read_bytes())):
+            names = ([alias.name for alias in node.names] if isinstance(node, ast.Import) else
+                     [node.module] if isinstance(node, ast.ImportFrom) and node.module else [])
+            for place in filter(None, map(_place_of, names)):
+                if place not in seen:
+                    seen.add(place)
+                    waiting.append(place)
+                    yield place
+
+
+def _place_of(name: str) -> Path | None:
+    """The file of a module that is not installed; None for one that is, or is not found."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    place = Path(spec.origin).resolve() if spec and spec.origin else Path()
+    installed = any(place.is_relative_to(home) for home in INSTALLED)
+    return place if place.suffix == ".py" and place.is_file() and not installed else None
 
 
 def loaded_from(claim: Claim) -> Path | None:
@@ -182,6 +219,7 @@ def _module(file: Path, recorder: Recorder) -> ModuleType:
     sys.path.insert(0, str(file.parent))
     try:
         spec.loader.exec_module(module)
+        _behind[file] = tuple(_imported(file))
     finally:
         sys.path.remove(str(file.parent))
         # Modules beside the file are forgotten, too: another folder's may have the same names.

@@ -26,6 +26,7 @@ from mcverify.judge.processes import Killed, workers
 from mcverify.judge.world import World, statistic_of, world_of
 from mcverify.laws import Law
 from mcverify.statistic import Estimate
+from mcverify.statistic.jackknife import wrong_influence
 from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Verdict, judge, look_rate, looks
 
 Array = NDArray[np.float64]
@@ -134,8 +135,8 @@ class _Trial:
     def _take_in(self) -> str:
         """Take in the outcomes since the last look, in the order of their blocks.
 
-        Returns why a chunk has none, "" if all have. Raises ValueError if the chunks of the first
-        look tell that blocks depend on each other.
+        Returns why there is no estimate, "" if there is one. Raises ValueError if the chunks of
+        the first look tell that blocks depend on each other.
         """
         fresh: list[Measured] = []
         for first in sorted(self.outcomes):
@@ -148,8 +149,9 @@ class _Trial:
                 check_pieces("the law or the body", [each.table for each in fresh])
             if len({each.known for each in fresh}) == 1:
                 self.statistic = self.statistic.informed(fresh[0].known)
+        first_look = not self.tables
         self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
-        return ""
+        return wrong_influence(self.statistic, self.tables[0]) if first_look else ""
 
     def _verdict(self, found: Estimate) -> Verdict:
         return judge((found.low, found.high), self.claimed)

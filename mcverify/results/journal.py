@@ -3,13 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from importlib.metadata import version
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from mcverify.declare.claim import Case
-from mcverify.declare.discover import source
+from mcverify.declare.discover import INSTALLED, files_behind
 from mcverify.judge.finding import Finding
 
 PACKAGE = Path(__file__).parents[1]
@@ -18,8 +17,8 @@ PACKAGE = Path(__file__).parents[1]
 class Journal:
     """One line a finding, written when it is there; a line cut short by a kill is left out.
 
-    A finding is taken up again only for the same case, seed, error rate and version, and only
-    while no Python file of mcverify, nor beside the claim's own, has changed.
+    A finding is taken up again only for the same case, seed, error rate and installed packages, and
+    only while no Python file of mcverify has changed, nor one that the claim's file imports from.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,13 +62,25 @@ def _entry(finding: Finding) -> dict[str, Any]:
 
 
 def _key(case: Case, seed: int, error_rate: float) -> str:
-    code = _digest(source(case.claim).parent, "*.py") + _digest(PACKAGE, "**/*.py")
-    return f"{case}|{seed}|{error_rate!r}|{version('mcverify')}|{code}"
+    code = _digest(*files_behind(case.claim)) + _digest(*_own_files())
+    return f"{case}|{seed}|{error_rate!r}|{_versions()}|{code}"
 
 
 @lru_cache(maxsize=1024)
-def _digest(folder: Path, pattern: str) -> str:
+def _digest(*files: Path) -> str:
     digest = hashlib.sha256()
-    for file in sorted(folder.glob(pattern)):
+    for file in files:
         digest.update(f"{file.name}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+@cache
+def _own_files() -> tuple[Path, ...]:
+    return tuple(sorted(PACKAGE.rglob("*.py")))
+
+
+@cache
+def _versions() -> str:
+    """The versions of what is installed, on which the numbers may depend."""
+    names = {info.name for home in INSTALLED for info in home.glob("*.dist-info")}
+    return hashlib.sha256(repr(sorted(names)).encode()).hexdigest()[:16]

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from mcverify import Verdict, check, discover, relative
-from mcverify.declare.discover import source, survey
+from mcverify.declare.discover import files_behind, source, survey
 from mcverify.declare.fault import ClaimError
 
 HEAD = """
@@ -180,3 +180,21 @@ def test_two_claims_of_one_name_are_refused(write):
 def test_a_path_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(ClaimError, match="no such Python file or folder"):
         discover(tmp_path / "none.py")
+
+
+def test_what_a_claim_may_depend_on_is_what_its_file_imports_from_anywhere(tmp_path, monkeypatch):
+    elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
+    for folder in (elsewhere, here):
+        folder.mkdir()
+    monkeypatch.syspath_prepend(elsewhere)
+    (elsewhere / "far_away.py").write_text("import farther_away\n")
+    (elsewhere / "farther_away.py").write_text("FACTOR = 1\n")
+    (elsewhere / "not_asked.py").write_text("")
+    file = here / "mine.py"
+    file.write_text("from mcverify import claim, printed\nfrom mcverify.statistic import exact\n\n\n"
+                    "@claim(exact, equals=printed('1'))\ndef one():\n    '''One.'''\n"
+                    "    import far_away\n    return far_away.farther_away.FACTOR\n")
+    names = {place.name for place in files_behind(discover(file)[0])}
+    assert {"mine.py", "far_away.py", "farther_away.py"} <= names
+    assert "not_asked.py" not in names
+    assert not any("numpy" in str(place) for place in files_behind(discover(file)[0]))
