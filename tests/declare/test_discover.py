@@ -191,7 +191,8 @@ def test_what_a_claim_may_depend_on_is_what_its_file_imports_from_anywhere(tmp_p
     (elsewhere / "farther_away.py").write_text("FACTOR = 1\n")
     (elsewhere / "not_asked.py").write_text("")
     file = here / "mine.py"
-    file.write_text("from mcverify import claim, printed\nfrom mcverify.statistic import exact\n\n\n"
+    file.write_text("from mcverify import claim, printed\n"
+                    "from mcverify.statistic import exact\n\n\n"
                     "@claim(exact, equals=printed('1'))\ndef one():\n    '''One.'''\n"
                     "    import far_away\n    return far_away.farther_away.FACTOR\n")
     names = {place.name for place in files_behind(discover(file)[0])}
