@@ -1,10 +1,9 @@
 """Measure how often the intervals of the statistics miss truths that are known.
 
 Misses are counted at 1e-2 and 1e-3, of every sample, and weighed where verdicts are made, at the
-rate of a look, by importance sampling. An interval that rests on a theorem may miss no more often
-than it is asked for, whatever the blocks; a calibrated one by what its expansion leaves (see
-rows.limit), and it is known to fail on contaminated blocks. The statistic ``exact`` has no error
-to judge.
+rate of a look. An interval that rests on a theorem may miss no more often than it is asked to,
+whatever the blocks; a calibrated one by what its expansion leaves (rows.limit), and it is known to
+fail on contaminated blocks. The statistic ``exact`` has no error to judge.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,18 +14,18 @@ from typing import Any
 
 import pandas as pd
 
+from mcverify.declare.claim import Case
 from mcverify.declare.discover import discover
 from mcverify.judge.measure import refer
 from mcverify.judge.processes import Killed, workers
-from mcverify.judge.world import generator
+from mcverify.judge.world import generator, statistic_of, world_of
 from mcverify.selfcheck.misses import counted, weighed
-from mcverify.selfcheck.populations import POPULATIONS, Population, of_case
-from mcverify.selfcheck.rows import COLUMNS, FEW, Row
-from mcverify.verdict import CASE_ERROR_RATE, LOOKS
+from mcverify.selfcheck.populations import POPULATIONS, Key, Population, built, of_case
+from mcverify.selfcheck.rows import FEW, Row
+from mcverify.statistic import Basis
+from mcverify.verdict import CASE_ERROR_RATE, look_rate
 
-__all__ = ["COLUMNS", "passed", "report", "selfcheck"]
-
-LOOK_RATE = CASE_ERROR_RATE / LOOKS
+__all__ = ["passed", "report", "selfcheck"]
 
 
 @dataclass(frozen=True)
@@ -35,81 +34,87 @@ class Effort:
 
     Attributes
     ----------
-    counts : of blocks of samples whose misses are counted.
-    samples : of each count of blocks.
-    weighs : of blocks of samples whose misses are weighed.
-    replications : tilted samples a side: 1000 of them tell a factor of 1.5.
+    looks, samples : blocks of samples whose misses are counted, from look to look; and how many.
+    weighs : blocks and rates of samples whose misses are weighed; no rate: that of a look.
+    replications : of each of those, a side.
     keys : of POPULATIONS that are judged; None for all.
     """
 
-    counts: tuple[int, ...]
+    looks: tuple[int, ...]
     samples: int
-    weighs: tuple[int, ...]
+    weighs: tuple[tuple[int, float | None], ...]
     replications: int
-    keys: frozenset[tuple[str, str]] | None = None
+    keys: frozenset[Key] | None = None
 
 
 # 64 blocks are too few for a calibrated interval at the rate of a look, 512 are the first look.
-LONG = Effort((128, 512), 20_000, (64, 512, 4096), 1000)
-SHORT = Effort((128,), 10_000, (64, 512), 300, frozenset({
-    ("mean", "normal"), ("mean", "skew laplace"), ("mean", "1 % at 40"), ("variance", "scores"),
-    ("ratio", "normal"), ("proportion", "exponential"), ("proportion", "1 % at 40"),
-    ("median", "normal")}))
-SLOW = {"kurtosis": 0.2, "slope of mean": 0.2, "slope of variance": 0.2, "median": 0.1,
-        "quantile 0.9": 0.1}  # of the samples that are counted
+LONG = Effort((128, 512), 20_000, ((64, None), (512, None), (512, 1e-3), (4096, None)), 2000)
+SHORT = Effort((128, 512), 3000, ((512, None),), 300, frozenset({
+    ("mean", "calibrated", "normal"), ("mean", "calibrated", "1 % at 40"),
+    ("variance", "calibrated", "scores, d_k 2"), ("mean", "bound", "1 % at 40"),
+    ("mean", "moments", "1 % at 40"), ("median", "order", "1 % at 40")}))
+# Of samples and replications, where an interval takes long. Theorems miss far less often than they
+# may, which few samples tell.
+FEWER = {Basis.BOUND: 0.06, Basis.ORDER: 0.06, Basis.MOMENTS: 0.3, "kurtosis": 0.2,
+         "slope of mean": 0.2, "slope of variance": 0.2}
+LEAST = 300  # replications
 
 
 def selfcheck(
     short: bool = False, seed: int = 0, jobs: int | None = None, files: Iterable[Path] = (),
 ) -> pd.DataFrame:
-    """Judge every statistic on blocks of known truth: a row a check, with COLUMNS and the seed.
+    """Judge every statistic on blocks of known truth: a row a check, see rows.Row.
 
     ``short`` takes fewer populations and samples: seconds instead of minutes. With ``files`` of
     claims, the statistics of those are judged instead, on the blocks of each claim's first case.
     The table does not depend on ``jobs``, the number of processes (default: one a core). Raises
-    ValueError for a bad seed, ClaimError for a broken file, RuntimeError when a process is killed.
+    ValueError for a bad seed and for a body that breaks, ClaimError for a broken file,
+    RuntimeError when a process is killed.
     """
     if not (isinstance(seed, int) and seed >= 0):
         raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
     effort = SHORT if short else LONG
     builders: list[Callable[[], Population]] = [
-        partial(_built, key) for key in POPULATIONS if effort.keys is None or key in effort.keys]
+        partial(built, key) for key in POPULATIONS if effort.keys is None or key in effort.keys]
     if files := list(files):
-        builders = [partial(of_case, refer(claim.cases()[0]), seed)
-                    for claim in discover(*files) if claim.draws]
+        builders = [partial(of_case, refer(case), seed) for case in _first_cases(files)]
     found: dict[int, list[Row]] = {}
     with workers(jobs) as spread:
-        for index, rows in spread(judged, [(builder, effort, seed) for builder in builders]):
+        for index, rows in spread(_judged, [(build, effort, seed) for build in builders]):
             if isinstance(rows, Killed):
                 raise RuntimeError(f"selfcheck: a process was killed ({rows.how}); use fewer jobs")
             found[index] = rows
-    return pd.DataFrame([row.cells() for index in sorted(found) for row in found[index]],
-                        columns=COLUMNS).assign(seed=seed)
+    return pd.DataFrame([row.cells() for index in sorted(found) for row in found[index]]
+                        ).assign(seed=seed)
 
 
-def _built(key: tuple[str, str]) -> Population:
-    return POPULATIONS[key]()
+def _first_cases(files: list[Path]) -> list[Case]:
+    """Of each claim whose law has the moments that its statistic needs; others draw nothing."""
+    cases = [claim.cases()[0] for claim in discover(*files) if claim.draws]
+    found = [case for case in cases for world in [world_of(case)]
+             if not statistic_of(case, world).missing_moments(world.law)]
+    if not found:
+        raise ValueError(f"{', '.join(map(str, files))}: no claim draws anything; declare one that "
+                         "uses the statistic")
+    return found
 
 
-def judged(build: Callable[[], Population], effort: Effort, seed: int) -> list[Row]:
+def _judged(build: Callable[[], Population], effort: Effort, seed: int) -> list[Row]:
     """Every check of one population."""
     population = build()
-    name = f"selfcheck of {population.statistic.name} on {population.name}"
-    samples = round(effort.samples * SLOW.get(population.statistic.name, 1.0))
-    rows = []
-    for blocks in effort.counts:
-        rows += counted(population, blocks, samples, generator(seed, name, 0, blocks))
-    for blocks in effort.weighs:
-        rows += weighed(population, blocks, LOOK_RATE, effort.replications,
-                        generator(seed, name, 1, blocks))
+    statistic, basis = population.statistic, population.statistic.rests_on
+    name = f"selfcheck of {statistic.name} ({basis}) on {population.name}"
+    fewer = min(FEWER.get(basis, 1.0), FEWER.get(statistic.name, 1.0))
+    rows = counted(population, effort.looks, round(fewer * effort.samples), generator(seed, name))
+    for index, (blocks, rate) in enumerate(effort.weighs):
+        rows += weighed(population, blocks, rate or look_rate(CASE_ERROR_RATE, statistic.anytime),
+                        max(LEAST, round(fewer * effort.replications)),
+                        generator(seed, name, index))
     return rows
 
 
-# --- what it comes to ------------------------------------------------------------------------
-
-
 def passed(frame: pd.DataFrame) -> bool:
-    """Whether no row is surely too high or too low, where nothing is known to fail."""
+    """Whether no row is surely too high or too low, but for what is known to fail."""
     return not frame["verdict"].isin(["high", "low"]).any()
 
 
@@ -117,27 +122,24 @@ def report(frame: pd.DataFrame) -> str:
     """The worst miss ratio of each statistic, every row that fails, and what is known to fail."""
     known, misses = frame["verdict"] == "known to fail", frame["check"].str.startswith("miss")
     told = frame[misses & ~known & (frame["effective"] >= FEW)]
-    lines = ["How many times too often an interval misses, at worst:"]
-    lines += [f"  {row.statistic} ({row.basis}): {_ratio(row)}"
-              for row in told.loc[told.groupby(["statistic", "basis"])["ratio"].idxmax()]
-              .itertuples()]
-    for verdict in ("high", "low"):
-        lines += [f"too {verdict}: {row.statistic}: {_ratio(row)}"
-                  for row in frame[frame["verdict"] == verdict].itertuples()]
+    worst = told.loc[told.groupby(["statistic", "basis"])["ratio"].idxmax()]
+    lines = ["How many times as often as it may an interval misses, at worst:", *(
+        f"  {_told(row)}" for row in worst.itertuples())]
+    lines += [f"too {row.verdict}: {_told(row)}"
+              for row in frame[frame["verdict"].isin(["high", "low"])].itertuples()]
     if known.any():
-        worst = frame.loc[frame[known & (frame["nominal"] > 1e-6)]["ratio"].idxmax()]
+        row = frame.loc[frame[known & (frame["nominal"] > 1e-6)]["ratio"].idxmax()]
         lines.append(
-            f"known to fail: {known.sum()} checks of calibrated intervals on blocks of which a "
-            f"small share lies far away, such as {worst['data']} standard deviations, misses up to "
-            f"{worst['ratio']:.3g} times too often at {2 * worst['nominal']:g}: a sample that "
-            "holds none cannot tell. Intervals that rest on a theorem are judged on the same.")
+            f"known to fail: {known.sum()} checks of calibrated intervals where a small share of "
+            f"the blocks lies far away, such as {row['data']} standard deviations: of "
+            f"{row['blocks']} blocks often none is there to tell, and {row['measured']:.2g} of the "
+            f"intervals miss at a nominal {row['nominal']:g}. Theorems are judged on the same.")
     counts = frame["verdict"].value_counts()
-    lines.append(("passed: " if passed(frame) else "failed: ") + ", ".join(
+    return "\n".join([*lines, ("passed: " if passed(frame) else "failed: ") + ", ".join(
         f"{counts.get(verdict, 0)} {verdict}"
-        for verdict in ("ok", "high", "low", "known to fail", "open", "waits")))
-    return "\n".join(lines)
+        for verdict in ("ok", "high", "low", "known to fail", "open", "waits"))])
 
 
-def _ratio(row: Any) -> str:
-    return (f"{row.ratio:.3g}, surely {row.low / row.nominal:.3g} to {row.high / row.nominal:.3g}: "
+def _told(row: Any) -> str:
+    return (f"{row.statistic} ({row.basis}): {row.ratio:.3g} of at most {row.most:.3g}, "
             f"{row.check}, {row.data}, {row.blocks} blocks")

@@ -1,11 +1,11 @@
-"""Populations whose truth is known exactly: a block is one of some thousand, all equally likely.
+"""Populations whose truth is known exactly: a block is one of many, all equally likely.
 
 A table of blocks, drawn once, is itself the law: samples draw its rows with replacement, and what
 a statistic makes of every row, each as often, is the truth. That serves any statistic, a user's own
 as well, and contaminated blocks, of which a sample may see none.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -14,24 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify import laws
+from mcverify import statistic as stat
 from mcverify.attention import scores
 from mcverify.judge.measure import Reference, measure, resolve
-from mcverify.judge.world import generator, world_of
-from mcverify.statistic import (
-    Statistic,
-    kurtosis,
-    mean,
-    median,
-    proportion,
-    quantile,
-    ratio,
-    slope,
-    std,
-    variance,
-)
+from mcverify.judge.world import generator, statistic_of, world_of
+from mcverify.statistic import Basis, Statistic
+from mcverify.statistic.base import parts_of
 
 Array = NDArray[np.float64]
-Body = Callable[[Array], Any]
+Key = tuple[str, str, str]  # statistic, basis, law
 
 BLOCKS = 2**14  # of a table
 OFTEN = 64  # times each row for the truth, so that no correction for a sample's own mean is left
@@ -46,7 +37,7 @@ class Population:
     ----------
     name : of the law.
     statistic : whose interval is judged.
-    table : (blocks, ...): the rows that blocks are drawn from, all equally likely.
+    table : (blocks, ...): the block values that samples are drawn from, all equally likely.
     contaminated : whether the truth hangs on blocks so rare that a sample may hold none.
     """
 
@@ -61,30 +52,27 @@ class Population:
         value, _ = self.statistic.influence(np.concatenate([self.table] * OFTEN))
         return value if self.statistic.back is None else self.statistic.back(value)
 
-    @cached_property
-    def basis(self) -> str:
-        """What the interval rests on."""
-        found = self.statistic.estimate(self.table, 0.5)
-        default = {"proportion": "bound"}.get(self.statistic.name, "calibrated")
-        return str(getattr(found, "basis", default))
-
 
 def of_values(
-    statistic: Statistic, name: str, shape: tuple[int, ...], body: Body = lambda x: x,
+    statistic: Statistic, basis: Basis, name: str, shape: tuple[int, ...], body: str = "values",
 ) -> Population:
-    """Blocks of independent values of the law of that name, (blocks, *shape), through a body."""
-    rng = generator(0, f"table of {name}", *shape)
+    """Blocks of values of the law of that name, (blocks, *shape), as one of BODIES has them.
+
+    For an interval that rests on a bound, or on moments, those of the table are made known.
+    """
     share, at = CONTAMINATED.get(name, (0.0, 0.0))
-    values = LAWS.get(name, LAWS["normal"])(rng, (BLOCKS, *shape))
+    values = LAWS.get(name, LAWS["normal"])(generator(0, f"table of {name}", *shape),
+                                            (BLOCKS, *shape))
     values[:round(share * BLOCKS)] = at
-    return Population(name, statistic, statistic.reduce(body(values)), share > 0)
-
-
-def of_scores(statistic: Statistic, name: str, d_k: int) -> Population:
-    """Blocks of all scores of 31 tokens, which share queries and keys."""
-    rng = generator(0, f"table of {name}", d_k)
-    return Population(name, statistic, statistic.reduce(
-        scores(*laws.normal.draw(rng, BLOCKS, 31, d_k))))
+    values = BODIES[body](values)
+    table = statistic.reduce(values)
+    if basis is Basis.BOUND and not statistic.support:
+        ends = [(part.min(), part.max()) for part in parts_of(values)]
+        statistic = statistic.within(min(low for low, _ in ends), max(high for _, high in ends))
+    if basis is Basis.MOMENTS and statistic.about is not None:
+        centre = float(table[:, 0].mean())
+        statistic = statistic.with_variance(float(statistic.about(table, centre).var()), centre)
+    return Population(name, statistic, table, share > 0)
 
 
 def of_case(reference: Reference, seed: int) -> Population:
@@ -92,16 +80,18 @@ def of_case(reference: Reference, seed: int) -> Population:
 
     Raises ValueError for a case whose law or body breaks.
     """
-    case, parts = resolve(reference), []
-    for first, blocks in world_of(case).chunks(0, BLOCKS):
-        [part] = measure([reference], seed, first, blocks)
-        if isinstance(part, str):
-            raise ValueError(f"{case}: {part}")
-        parts.append(part)
-    return Population(str(case), case.claim.statistic, np.concatenate(parts))
+    case = resolve(reference)
+    world, measured = world_of(case), []
+    for first, blocks in world.chunks(0, BLOCKS):
+        [outcome] = measure([reference], seed, first, blocks).outcomes
+        if isinstance(outcome, str):
+            raise ValueError(f"{case}: {outcome}")
+        measured.append(outcome)
+    statistic = statistic_of(case, world).informed(measured[0].known)
+    return Population(str(case), statistic, np.concatenate([each.table for each in measured]))
 
 
-LAWS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
+LAWS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {
     "normal": lambda rng, shape: rng.standard_normal(shape),
     "laplace": lambda rng, shape: rng.laplace(size=shape),
     "exponential": lambda rng, shape: rng.standard_exponential(shape) - 1,
@@ -112,52 +102,50 @@ LAWS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
     # of the interval's expansion decides.
     "skew laplace": lambda rng, shape: rng.standard_exponential(shape) * np.where(
         rng.random(shape) < 1 / 3, -1, 2),
+    # All scores of some tokens, which share queries and keys.
+    "scores, d_k 2": lambda rng, shape: scores(*laws.normal.draw(rng, shape[0], shape[1], 2)),
+    "scores, d_k 8": lambda rng, shape: scores(*laws.normal.draw(rng, shape[0], shape[1], 8)),
 }
 CONTAMINATED = {  # a share of the blocks, and where it lies, in standard deviations of the others
     "0.1 % at 90": (0.001, 90.0), "0.2 % at 60": (0.002, 60.0), "0.5 % at 40": (0.005, 40.0),
     "1 % at 40": (0.01, 40.0), "1 % at 14": (0.01, 14.0), "2 % at 14": (0.02, 14.0),
 }
+BODIES: dict[str, Callable[[Array], Any]] = {
+    "values": lambda x: x,
+    "at least one": lambda x: x >= 1,
+    "two means": lambda x: (x[:, :1] + MEAN, x[:, 1:] + MEAN),
+    "two sizes": lambda x: (np.abs(x[:, :1]), np.abs(x[:, 1:]) + 1),
+    # Of a mean that is nearly without error at 1; of sums of two and of four values.
+    "growing mean": lambda x: [(1, MEAN + x[:, :1] / 10), (4, 4 * (MEAN + x[:, 1:]))],
+    "growing variance": lambda x: [(2, x[..., :2].sum(axis=-1)), (4, x.sum(axis=-1))],
+}
+SMOOTH = ("normal", "laplace", "exponential", "student_t-9", "skew laplace", "rademacher")
+RARE = ("0.1 % at 90", "1 % at 40")
+JUDGED: list[tuple[Any, ...]] = [  # statistic, basis, laws, shape of a block, body
+    (stat.mean, Basis.CALIBRATED, (*SMOOTH, *CONTAMINATED), (1,)),
+    (stat.variance, Basis.CALIBRATED, (*SMOOTH[:3], "1 % at 40"), (16,)),
+    (stat.variance, Basis.CALIBRATED, ("40 % ones",), (1,)),
+    (stat.variance, Basis.CALIBRATED, ("scores, d_k 2",), (31,)),
+    (stat.std, Basis.CALIBRATED, ("laplace",), (16,)),
+    (stat.kurtosis, Basis.CALIBRATED, ("normal", "scores, d_k 8"), (16,)),
+    (stat.kurtosis, Basis.CALIBRATED, ("normal, four",), (4,)),
+    (stat.ratio, Basis.CALIBRATED, SMOOTH, (2,), "two means"),
+    (stat.slope(stat.mean), Basis.CALIBRATED, SMOOTH[::2], (2,), "growing mean"),
+    (stat.slope(stat.variance), Basis.CALIBRATED, SMOOTH[::5], (16, 4), "growing variance"),
+    (stat.mean, Basis.BOUND, (*SMOOTH[::5], *CONTAMINATED), (1,)),
+    (stat.proportion, Basis.BOUND, ("exponential", *CONTAMINATED), (1,), "at least one"),
+    (stat.ratio, Basis.BOUND, ("normal", *RARE), (2,), "two sizes"),
+    (stat.slope(stat.mean), Basis.BOUND, ("rademacher",), (2,), "growing mean"),
+    (stat.mean, Basis.MOMENTS, (*SMOOTH[:3], *CONTAMINATED), (1,)),
+    (stat.variance, Basis.MOMENTS, ("normal", *RARE), (16,)),
+    (stat.median, Basis.ORDER, ("normal", *CONTAMINATED), (1,)),
+    (stat.quantile(0.9), Basis.ORDER, ("exponential",), (4,)),
+]
+POPULATIONS: dict[Key, Callable[[], Population]] = {
+    (statistic.name, str(basis), name): partial(of_values, statistic, basis, name, shape, *body)
+    for statistic, basis, names, shape, *body in JUDGED for name in names}
 
 
-def _two_means(x: Array) -> Any:
-    return x[:, :1] + MEAN, x[:, 1:] + MEAN
-
-
-def _growing_mean(x: Array) -> Any:  # nearly without error at 1
-    return [(1, MEAN + x[:, :1] / 10), (4, 4 * (MEAN + x[:, 1:]))]
-
-
-def _growing_variance(x: Array) -> Any:
-    return [(2, x[..., :2].sum(axis=-1)), (4, x.sum(axis=-1))]
-
-
-def _populations() -> Iterator[tuple[Statistic, str, Callable[..., Population], Any]]:
-    for name in ("normal", "laplace", "exponential", "student_t-9", "skew laplace", "rademacher"):
-        yield mean, name, of_values, ((1,),)
-    for name in ("normal", "laplace", "exponential"):
-        yield variance, name, of_values, ((16,),)
-    yield variance, "40 % ones", of_values, ((1,),)
-    yield variance, "scores", of_scores, (2,)
-    yield std, "laplace", of_values, ((16,),)
-    yield kurtosis, "normal", of_values, ((256,),)
-    yield kurtosis, "scores", of_scores, (8,)
-    for name in ("normal", "exponential", "skew laplace", "rademacher"):
-        yield ratio, name, of_values, ((2,), _two_means)
-    for name in ("normal", "exponential"):
-        yield slope(mean), name, of_values, ((2,), _growing_mean)
-    for name in ("normal", "laplace", "rademacher"):
-        yield slope(variance), name, of_values, ((16, 4), _growing_variance)
-    for name in ("normal", "exponential", "rademacher", *CONTAMINATED):
-        yield proportion, name, of_values, ((1,), lambda x: x >= 1)
-    for statistic in (median, quantile(0.9)):
-        for name in ("normal", *CONTAMINATED):
-            yield statistic, name, of_values, ((1,),)
-        yield statistic, "exponential", of_values, ((4,),)
-    for name in CONTAMINATED:
-        yield mean, name, of_values, ((1,),)
-    yield variance, "1 % at 40", of_values, ((16,),)
-
-
-POPULATIONS: dict[tuple[str, str], Callable[[], Population]] = {
-    (statistic.name, name): partial(builder, statistic, name, *arguments)
-    for statistic, name, builder, arguments in _populations()}
+def built(key: Key) -> Population:
+    """The population behind a key of POPULATIONS, whose functions do not travel to processes."""
+    return POPULATIONS[key]()
