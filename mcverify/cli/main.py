@@ -213,6 +213,8 @@ def new(
 
 @app.command()
 def selfcheck(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", show_default=False, help=(
+        "claims whose statistics are judged instead, on the blocks of their first cases"))] = None,
     short: Annotated[bool, typer.Option("--short", help=(
         "seconds instead of minutes, into selfcheck_short.csv"))] = False,
     seed: to.Seed = 0,
@@ -224,9 +226,9 @@ def selfcheck(
     from mcverify.selfcheck import passed, report, selfcheck
 
     results = Results(out)
-    file = results.folder / f"selfcheck{'_short' if short else ''}.csv"
+    file = results.folder / f"selfcheck{'_own' if files else '_short' if short else ''}.csv"
     with writing_to(out), refused(), results.held():
-        frame = selfcheck(short, seed, jobs)
+        frame = selfcheck(short, seed, jobs, files or ())
         results.write_table(file, frame)
     terminal.show(f"{report(frame)}\nseed {seed}; the table is in {file}")
     return Exit.AS_DECLARED if passed(frame) else Exit.CONTRADICTED

@@ -20,7 +20,7 @@ from mcverify.judge.measure import refer
 from mcverify.judge.processes import Killed, workers
 from mcverify.judge.world import generator, statistic_of, world_of
 from mcverify.selfcheck.misses import counted, weighed
-from mcverify.selfcheck.populations import POPULATIONS, Key, Population, built, of_case
+from mcverify.selfcheck.populations import POPULATIONS, Key, Population, of_case
 from mcverify.selfcheck.rows import FEW, Row
 from mcverify.statistic import Basis
 from mcverify.verdict import CASE_ERROR_RATE, look_rate
@@ -74,8 +74,8 @@ def selfcheck(
     if not (isinstance(seed, int) and seed >= 0):
         raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
     effort = SHORT if short else LONG
-    builders: list[Callable[[], Population]] = [
-        partial(built, key) for key in POPULATIONS if effort.keys is None or key in effort.keys]
+    builders = [build for key, build in POPULATIONS.items()
+                if effort.keys is None or key in effort.keys]
     if files := list(files):
         builders = [partial(of_case, refer(case), seed) for case in _first_cases(files)]
     found: dict[int, list[Row]] = {}

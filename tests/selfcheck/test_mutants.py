@@ -12,7 +12,7 @@ from mcverify.declare.prediction import absolute
 from mcverify.judge.check import check
 from mcverify.judge.world import generator
 from mcverify.selfcheck.misses import counted, weighed
-from mcverify.selfcheck.populations import built
+from mcverify.selfcheck.populations import POPULATIONS
 from mcverify.statistic import mean
 from mcverify.statistic.betting import threshold
 from mcverify.statistic.catoni import catoni
@@ -26,11 +26,11 @@ NORMAL, SCORES = ("mean", "calibrated", "normal"), ("variance", "calibrated", "s
 
 
 def rare(key, blocks, replications, rate=LOOK):
-    return weighed(built(key), blocks, rate, replications, generator(1, str(key)))
+    return weighed(POPULATIONS[key](), blocks, rate, replications, generator(1, str(key)))
 
 
 def common(key, blocks, samples):
-    return counted(built(key), [blocks], samples, generator(1, str(key)))
+    return counted(POPULATIONS[key](), [blocks], samples, generator(1, str(key)))
 
 
 def changed(**parts):

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import mcverify.selfcheck as package
+from mcverify.cli.main import main
 from mcverify.judge.world import generator
 from mcverify.selfcheck import Effort, passed, report, selfcheck
 from mcverify.selfcheck.misses import weighed
@@ -119,14 +120,15 @@ def mean_of_q(q):
 '''
 
 
-@pytest.mark.parametrize(("influence", "sound"), [
-    ("t - t.mean()", True), ("(t - t.mean()) / 1000", False), ("t", False),
+@pytest.mark.parametrize(("influence", "status"), [
+    ("t - t.mean()", 0), ("(t - t.mean()) / 1000", 1), ("t", 1),
 ], ids=["right", "unit", "centring"])
 def test_a_statistic_of_ones_own_is_judged_on_the_blocks_of_its_claim(
-    influence, sound, tmp_path, monkeypatch,
+    influence, status, tmp_path, monkeypatch, capsys,
 ):
     monkeypatch.setattr(package, "LONG", Effort((128,), 1000, ((512, None),), 0))
     (tmp_path / "own.py").write_text(OWN.replace("INFLUENCE", influence))
-    frame = selfcheck(files=[tmp_path / "own.py"], jobs=1)
+    out = ["--jobs", "1", "--out", str(tmp_path)]
+    assert main(["selfcheck", str(tmp_path / "own.py"), *out]) == status, capsys.readouterr().out
+    frame = pd.read_csv(tmp_path / "selfcheck_own.csv")
     assert set(frame["data"]) == {"mean_of_q-normal-d_k:1-tokens:4"}
-    assert passed(frame) is sound, report(frame)
