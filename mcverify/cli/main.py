@@ -21,6 +21,7 @@ from mcverify.cli.exits import (
     writing_to,
 )
 from mcverify.declare.fault import ClaimError, UsageError
+from mcverify.judge.processes import warm_up
 from mcverify.verdict import CASE_ERROR_RATE
 
 app = typer.Typer(
@@ -76,6 +77,8 @@ def run(
     failed: to.Failed = False,
 ) -> Exit:
     """Judge claims and write results."""
+    if jobs != 1:
+        warm_up()
     from mcverify.cli.selection import as_last_judged, select
     from mcverify.cli.suite import Suite
     from mcverify.results.folder import Results

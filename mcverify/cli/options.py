@@ -2,7 +2,6 @@
 
 import csv
 import math
-import os
 import re
 import secrets
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from mcverify.cli.terminal import show
+from mcverify.judge.processes import cores
 
 RESULTS = Path("results")
 OUTCOMES = ("CONFIRMED", "REFUTED", "INCONCLUSIVE", "ERROR")
@@ -73,9 +73,8 @@ def _folder(text: Any) -> Path:
 
 def _with_a_warning(jobs: int | None) -> int | None:
     """Say of more processes than cores that they gain nothing."""
-    cores = os.cpu_count() or 1
-    if jobs and jobs > cores:
-        show(f"mcverify: --jobs {jobs}: there are {cores} cores, which so many processes only "
+    if jobs and jobs > cores():
+        show(f"mcverify: --jobs {jobs}: there are {cores()} cores, which so many processes only "
              "share; leave it out to have one a core", stderr=True)
     return jobs
 

@@ -22,7 +22,7 @@ from mcverify.judge.independence import (
     digest_of,
 )
 from mcverify.judge.known import known_scores
-from mcverify.judge.processes import apart, at_step
+from mcverify.judge.processes import in_worker, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
 from mcverify.statistic import Known
 from mcverify.statistic.base import parts_of
@@ -99,7 +99,7 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
     chunk = Chunk(q, k)
     outcomes: list[Outcome] = []
     for index, case in enumerate(cases):
-        at_step(index)
+        note_step(index)
         chunk.refusal = refusal(case, world)
         outcome = _outcome(case, world, chunk, seed, first)
         if chunk.changed():
@@ -152,7 +152,7 @@ def own_faults() -> tuple[type[BaseException], ...]:
 
     Ctrl-C is left to the parent, so that in a process of its own KeyboardInterrupt is a fault, too.
     """
-    return (BaseException,) if apart() else (Exception, SystemExit)
+    return (BaseException,) if in_worker() else (Exception, SystemExit)
 
 
 class GlobalRandomness:

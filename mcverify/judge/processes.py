@@ -1,159 +1,251 @@
-"""From many calls to their results, in this process or in several that may die."""
+"""Make many calls, here or in processes of which one may die without harming the others."""
 
 import os
 import signal
-import tempfile
+import sys
 import threading
-import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import (
+    connection,
+    forkserver,
+    get_all_start_methods,
+    get_context,
+    parent_process,
+)
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
-from loky import cpu_count
-from loky.backend import get_context
-from loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
+import cloudpickle
 from threadpoolctl import threadpool_limits
 
-START_METHODS = ("loky", "spawn", "fork")
+# A fork server imports NumPy and SciPy once, in a process without threads. Every worker is a fork
+# of it and there in milliseconds; one that is spawned takes a second.
+START_METHOD = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+PRELOADED = ["mcverify.judge.measure"]
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB")}
+
+Function = Callable[..., Any]
+Calls = Sequence[tuple[Any, ...]]  # their arguments
+OnStep = Callable[[int, int], None]  # of a call's index and a step of it
+Spread = Callable[..., Iterator[tuple[int, Any]]]
 
 
 class Killed(NamedTuple):
     """What stands for the result of a call whose process died: how, and how far it had come.
 
-    ``step`` is the last number that the call gave to ``at_step``, -1 if none.
+    ``step`` is the last number that the call gave to ``note_step``, -1 if none.
     """
 
     how: str
     step: int
 
 
-Spread = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterator[tuple[int, Any]]]
-
-
 @contextmanager
-def workers(jobs: int | None = None, start_method: str = "loky") -> Iterator[Spread]:
+def workers(jobs: int | None = None) -> Iterator[Spread]:
     """Inside it, spread(function, calls) yields (index of the call, result) in any order.
 
     With ``jobs`` of 1 the calls are made here, in order, and one that kills its process ends the
-    run; otherwise in so many processes (default: one a core). A process does one call at a time,
-    so that when it is killed, by the system or by what it runs, it is known which call did it:
-    that one's result is ``Killed``, a new process takes its place, and no call is made a second
-    time. BLAS runs on one thread either way, since its result may depend on their number in the
-    last bit. Ctrl-C is left to the parent.
+    run; otherwise in so many processes (default: one a core), but no more than there are calls. A
+    process makes one call at a time, so that when it is killed, by the system or by what it runs,
+    it is known which call did it: that one's result is ``Killed``, a new process takes its place,
+    and no call is made a second time. BLAS runs on one thread either way, since its result may
+    depend on their number in the last bit. Ctrl-C is left to the parent, and processes end with it.
+
+    ``spread(…, on_step=…)`` calls on_step(index, step) here when a call begins, with a step of -1,
+    and at each step that it notes. An exception in a call is raised here.
 
     >>> with workers(jobs=1) as spread:
     ...     dict(spread(pow, [(2, 3), (3, 2)]))
     {0: 8, 1: 9}
     """
-    if start_method not in START_METHODS:
-        raise ValueError(f"start_method={start_method!r}: must be one of "
-                         f"{', '.join(START_METHODS)}")
-    with ExitStack() as stack:
-        stack.enter_context(threadpool_limits(1))
-        if jobs == 1:
-            yield _here
-            return
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mcverify-")))
-        slots = [_Slot(folder / str(number), start_method)
-                 for number in range(jobs or cpu_count())]
-        for slot in slots:
-            stack.callback(slot.stop)
-        yield lambda function, calls: _spread(slots, function, calls)
+    made = [_Worker() for _ in range(jobs or cores())]
+    try:
+        with threadpool_limits(1):
+            yield _calls_here if jobs == 1 else partial(_calls_in, made)
+    finally:
+        for worker in made:
+            worker.stop()
 
 
-def at_step(number: int) -> None:
-    """Note how far the call has come, for the case that its process is killed."""
-    if _progress is not None:
-        os.pwrite(_progress, b"%-20d" % number, 0)
+def warm_up() -> None:
+    """Let the fork server, if there is one, begin with its imports while others go on here."""
+    if START_METHOD == "forkserver":
+        with _bare():
+            forkserver.set_forkserver_preload(PRELOADED)
+            forkserver.ensure_running()
 
 
-def apart() -> bool:
+def cores() -> int:
+    """How many processes can run at once: the cores that this one may use."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:  # a container's share of them
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(allowed or 1, int(quota) // int(period)))
+    except (OSError, ValueError):
+        return allowed or 1
+
+
+def note_step(number: int) -> None:
+    """Tell how far the call has come, for who waits and for the case that its process is killed."""
+    _on_step(number)
+
+
+def in_worker() -> bool:
     """Whether this is one of the processes that make the calls."""
-    return _progress is not None
+    return _in_worker
 
 
-def _here(
-    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+def _ignore(*_: int) -> None:
+    """Where nobody asks for steps."""
+
+
+_on_step: Callable[[int], None] = _ignore
+_in_worker = False
+
+
+def _calls_here(
+    function: Function, calls: Calls, on_step: OnStep = _ignore
 ) -> Iterator[tuple[int, Any]]:
-    return ((index, function(*call)) for index, call in enumerate(calls))
+    global _on_step
+    outer = _on_step
+    for index, call in enumerate(calls):
+        _on_step = partial(on_step, index)
+        _on_step(-1)
+        try:
+            result = function(*call)
+        finally:
+            _on_step = outer
+        yield index, result
 
 
-def _spread(
-    slots: "list[_Slot]", function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+def _calls_in(
+    made: "list[_Worker]", function: Function, calls: Calls, on_step: OnStep = _ignore
 ) -> Iterator[tuple[int, Any]]:
     waiting = iter(enumerate(calls))
-    running: dict[Future[Any], tuple[_Slot, int]] = {}
+    at_work: dict[_Worker, int] = {}
 
-    def begin(slot: "_Slot") -> None:
+    def begin(worker: _Worker) -> None:
         for index, call in waiting:
-            running[slot.submit(function, call)] = (slot, index)
+            worker.begin(function, call)
+            at_work[worker] = index
+            on_step(index, -1)
             return
 
-    for slot in slots:
-        begin(slot)
-    while running:
-        for future in wait(running, return_when=FIRST_COMPLETED).done:
-            slot, index = running.pop(future)
-            result = slot.result(future)
-            begin(slot)
-            yield index, result
+    try:
+        for worker in made:
+            begin(worker)
+        while at_work:
+            ready = set(connection.wait([sign for worker in at_work for sign in worker.signs]))
+            for worker in [worker for worker in at_work if not ready.isdisjoint(worker.signs)]:
+                kind, value = worker.message()
+                if kind == "step":
+                    on_step(at_work[worker], value)
+                elif kind == "error":
+                    raise value
+                else:
+                    index = at_work.pop(worker)
+                    begin(worker)
+                    yield index, value
+    finally:
+        for worker in at_work:  # whose results nobody waits for any more
+            worker.stop()
 
 
-class _Slot:
-    """One process, replaced when it dies."""
+class _Worker:
+    """A process that makes one call at a time, and is replaced when it has died."""
 
-    def __init__(self, progress: Path, start_method: str) -> None:
-        self.progress, self.context = progress, get_context(start_method)
-        self.pool: ProcessPoolExecutor | None = None
+    process: Any = None
 
-    def submit(self, function: Callable[..., Any], call: tuple[Any, ...]) -> "Future[Any]":
-        if self.pool is None:
-            self.progress.write_bytes(b"")
-            self.pool = ProcessPoolExecutor(1, context=self.context, initializer=_begin,
-                                            initargs=(str(self.progress),), env=ONE_THREAD)
-        future: Future[Any] = self.pool.submit(_call, function, call)
-        return future
-
-    def result(self, future: "Future[Any]") -> Any:
-        try:
-            return future.result()
-        except TerminatedWorkerError as error:
+    def begin(self, function: Function, call: tuple[Any, ...]) -> None:
+        """Begin a call, which must not be under way."""
+        if self.process is None or not self.process.is_alive():
             self.stop()
-            how = str(error).rpartition("{")[2].partition("}")[0]  # e.g. SIGKILL(-9)
-            return Killed(how or "unknown", int(self.progress.read_bytes() or b"-1"))
+            context: Any = get_context(START_METHOD)
+            self.pipe, theirs = context.Pipe()
+            self.process = context.Process(target=_work, args=(theirs,), daemon=True)
+            warm_up()
+            with _bare():
+                self.process.start()
+            theirs.close()
+        self.step = -1
+        self.signs = [self.pipe, self.process.sentinel]  # ready when it has told something or died
+        self.pipe.send_bytes(cloudpickle.dumps((function, call)))
+
+    def message(self) -> tuple[str, Any]:
+        """("step", number), ("error", exception), ("result", anything) or ("result", Killed)."""
+        try:
+            if not self.pipe.poll():
+                raise EOFError
+            kind, value = self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join(1)
+            code = self.process.exitcode
+            self.stop()
+            how = "" if code is None else signal.Signals(-code).name if code < 0 else "EXIT"
+            return "result", Killed(f"{how}({code})", self.step)
+        self.step = value if kind == "step" else self.step
+        return kind, value
 
     def stop(self) -> None:
-        if self.pool is not None:
-            self.pool.shutdown(wait=True, kill_workers=True)
-            self.pool = None
+        """End the process, whatever it does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process.close()
+            self.pipe.close()
+            self.process = None
+
+
+@contextmanager
+def _bare() -> Iterator[None]:
+    """Let processes start without Ctrl-C, threads for BLAS, or the script that is running.
+
+    A process imports that script, which would run it again, if it knew of it.
+    """
+    added = {name: one for name, one in ONE_THREAD.items() if name not in os.environ}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    script = sys.modules["__main__"]
+    os.environ.update(added)
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+        for name in added:
+            del os.environ[name]
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 # --- in the worker ----------------------------------------------------------------------------
 
-_progress: int | None = None
-_limits: Any = None
+
+def _work(pipe: Any) -> None:
+    """Make the calls that come through the pipe until the parent is gone."""
+    global _in_worker, _on_step
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _in_worker, _on_step = True, lambda number: pipe.send(("step", number))
+    while True:
+        function, call = pipe.recv()  # by which the libraries are there whose threads are limited
+        with threadpool_limits(1):
+            answer = _answer(function, call)
+        pipe.send_bytes(cloudpickle.dumps(answer))
 
 
-def _begin(progress: str) -> None:
-    import scipy.linalg  # noqa: F401  # BLAS must be loaded to be limited
-
-    global _progress, _limits
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
-    _progress = os.open(progress, os.O_WRONLY)
-    _limits = threadpool_limits(1)
+def _answer(function: Function, call: tuple[Any, ...]) -> tuple[str, Any]:
+    try:
+        return "result", function(*call)
+    except BaseException as error:
+        error.add_note(f"in a process of its own:\n{traceback.format_exc()}")
+        return "error", error
 
 
-def _follow(parent: int) -> None:
+def _end_with_parent() -> None:
     """End this process when its parent is gone, to which a SIGKILL left no time to do it."""
-    while os.getppid() == parent:
-        time.sleep(1)
+    parent = parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
     os._exit(1)
-
-
-def _call(function: Callable[..., Any], call: tuple[Any, ...]) -> Any:
-    at_step(-1)
-    return function(*call)

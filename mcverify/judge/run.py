@@ -37,14 +37,13 @@ UNKNOWN = Estimate(math.nan, math.nan, -math.inf, math.inf)
 
 def run(
     cases: Iterable[Case], seed: int = 0, error_rate: float = CASE_ERROR_RATE,
-    jobs: int | None = None, start_method: str = "loky",
+    jobs: int | None = None,
 ) -> Iterator[Finding]:
     """Judge all cases in ``jobs`` processes (default: one a core) and yield findings as they come.
 
     A case that breaks, or kills its process, becomes a finding whose reason says so, and the
     others go on. The error rate is a case's; what a suite may spend is for verdict.check_budget.
-    Processes start by ``start_method``, "loky" (joblib's own), "spawn" or "fork". Raises
-    ValueError for a bad seed, rate or method.
+    Raises ValueError for a bad seed or rate.
     """
     cases = list(cases)
     if not 0 < error_rate < 1:
@@ -61,7 +60,7 @@ def run(
             running.append(trial)
     if not running:
         return
-    with workers(jobs, start_method) as spread:
+    with workers(jobs) as spread:
         drawn: dict[World, dict[bytes, int]] = {}  # the first blocks of chunks, by their digests
         for look, (start, stop) in enumerate(looks()):
             if not running:

@@ -116,12 +116,10 @@ def test_worlds_that_differ_in_anything_share_no_numbers():
     assert all(not a & b for i, a in enumerate(drawn) for b in drawn[:i])
 
 
-@pytest.mark.filterwarnings("ignore:`fork` start method")
-@pytest.mark.filterwarnings("ignore:This process")
 def test_forked_workers_do_not_repeat_each_other():
     case = next(claim for claim in discover() if claim.name == "product_mean").cases()[0]
     calls = [([refer(case)], 0, first, 512) for first in range(0, 8 * 512, 512)]
-    with workers(2, "fork") as spread:
+    with workers(2) as spread:
         forked = dict(spread(measure, calls))
     here = [measure(*call) for call in calls]
     assert all(np.array_equal(forked[i].outcomes[0].table, here[i].outcomes[0].table)

@@ -438,7 +438,7 @@ def test_a_worker_is_told_whether_it_gets_whole_files(dist, by_file):
 
 # --- what it costs those who have no claims --------------------------------------------------
 
-HEAVY = {"numpy", "scipy", "pandas", "rich", "loky", "mcverify.declare.claim",
+HEAVY = {"numpy", "scipy", "pandas", "rich", "cloudpickle", "mcverify.declare.claim",
          "mcverify.pytest_plugin.items"}
 
 

@@ -1,0 +1,138 @@
+"""Calls in processes: what a dead one leaves, what is told on the way, what is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from mcverify.judge.processes import Killed, cores, in_worker, note_step, workers
+
+
+def in_steps(end, how):
+    for step in range(end):
+        note_step(step)
+    how()
+    return end
+
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave():
+    os._exit(0)
+
+
+def close_everything_and_leave():
+    os.closerange(3, 100)
+    os._exit(3)
+
+
+def nothing():
+    pass
+
+
+def fail():
+    raise LookupError("gone")
+
+
+def my_id():
+    return os.getpid()
+
+
+def threads_of_blas():
+    np.ones((64, 64)) @ np.ones((64, 64))
+    return [library["num_threads"] for library in threadpool_info()]
+
+
+@pytest.mark.parametrize(("how", "told"), [
+    (kill, "SIGKILL(-9)"), (leave, "EXIT(0)"), (close_everything_and_leave, "EXIT(3)")])
+def test_a_dead_process_costs_its_call_alone_and_tells_how_far_it_came(how, told):
+    calls = [(2, nothing), (3, how), (4, nothing), (0, how), (5, nothing)]
+    with workers(2) as spread:
+        found = dict(spread(in_steps, calls))
+    assert found == {0: 2, 1: Killed(told, 2), 2: 4, 3: Killed(told, -1), 4: 5}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_steps_are_told_as_they_come(jobs):
+    told = []
+    with workers(jobs) as spread:
+        found = dict(spread(in_steps, [(2, nothing), (1, nothing)],
+                            on_step=lambda index, step: told.append((index, step))))
+    assert found == {0: 2, 1: 1}
+    assert sorted(told) == [(0, -1), (0, 0), (0, 1), (1, -1), (1, 0)]
+    assert [step for index, step in told if index == 0] == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_exception_of_a_call_is_raised_here_and_the_others_can_be_made(jobs):
+    with workers(jobs) as spread:
+        with pytest.raises(LookupError, match="gone") as caught:
+            list(spread(fail, [()]))
+        if jobs > 1:
+            assert 'raise LookupError("gone")' in caught.value.__notes__[0]
+        assert list(spread(pow, [(2, 3)])) == [(0, 8)]
+
+
+def test_there_are_no_more_processes_than_calls_or_jobs():
+    with workers(1000) as spread:
+        found = dict(spread(my_id, [()] * 3))
+    assert len(set(found.values())) <= 3
+    with workers(2) as spread:
+        found = dict(spread(my_id, [()] * 20))
+        again = dict(spread(my_id, [()] * 20))
+    assert len(set(found.values()) | set(again.values())) == 2
+    assert os.getpid() not in found.values()
+
+
+def test_results_that_nobody_waits_for_are_not_taken_for_those_of_the_next_calls():
+    with workers(2) as spread:
+        for _ in spread(pow, [(2, power) for power in range(10)]):
+            break
+        assert dict(spread(pow, [(3, 1), (3, 2)])) == {0: 3, 1: 9}
+
+
+def test_a_process_that_dies_idle_is_replaced():
+    with workers(2) as spread:
+        for number in dict(spread(my_id, [(), ()])).values():
+            os.kill(number, signal.SIGKILL)
+        time.sleep(0.5)
+        assert dict(spread(pow, [(3, 1), (3, 2)])) == {0: 3, 1: 9}
+
+
+def test_functions_that_no_module_holds_can_be_called_and_linear_algebra_is_not_spread():
+    with workers(2) as spread:
+        assert dict(spread(lambda x: (x, in_worker()), [(1,)])) == {0: (1, True)}
+        assert set(dict(spread(threads_of_blas, [()]))[0]) == {1}
+    assert not in_worker()
+
+
+SCRIPT = '''
+from mcverify.judge.processes import workers
+print("running")
+with workers(2) as spread:
+    print(sorted(spread(pow, [(2, 3), (3, 2)])))
+'''
+
+
+def test_a_script_is_not_run_again_by_its_processes(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)  # without `if __name__ == "__main__"`
+    ran = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ("running\n[(0, 8), (1, 9)]\n", "")
+
+
+def test_cores_are_those_that_this_process_may_use():
+    assert 1 <= cores() <= os.cpu_count()
+    if hasattr(os, "sched_setaffinity"):
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(allowed)})
+        try:
+            assert cores() == 1
+        finally:
+            os.sched_setaffinity(0, allowed)
