@@ -14,7 +14,7 @@ import pytest
 
 from mcverify import __version__
 from mcverify.cli.main import main
-from mcverify.results.folder import Results
+from mcverify.results.folder import VERDICT_COLUMNS, Results
 
 HEAD = '''
 from mcverify import Verdict, absolute, claim, grid, laws, relative
@@ -109,7 +109,7 @@ def test_csv_columns_and_quoting(mine):
     cases = pd.read_csv("results/claims/true_claim.csv")
     assert list(cases) == ["law", "d_k", "seed", "error_rate", "blocks", "estimate", "stderr",
                            "low", "high", "claimed_low", "claimed_high", "verdict", "expected",
-                           "reason"]
+                           "basis", "reason"]
     assert list(cases["law"]) == ["normal", "normal", "laplace", "laplace"]
     assert (cases["low"] < cases["estimate"]).all()
     assert ((cases["claimed_low"] <= cases["low"]) & (cases["high"] <= cases["claimed_high"])).all()
@@ -192,7 +192,7 @@ def test_damaged_results_are_refused_in_one_line(mine, capsys):
     Path("results").mkdir()
     Path("results/run.json").write_text("{")
     assert main(["run", mine(TRUE)]) == 2
-    assert "run.json: is damaged; remove it, or choose another --out" in capsys.readouterr().err
+    assert "run.json: is damaged; remove it, and make it anew" in capsys.readouterr().err
 
 
 def test_pruning_leaves_files_that_no_run_wrote(tmp_path):
@@ -200,7 +200,9 @@ def test_pruning_leaves_files_that_no_run_wrote(tmp_path):
     results.claims.mkdir()
     (tmp_path / "claims" / "my_data.csv").write_text("a\n1\n")
     (tmp_path / "claims" / "old_claim.csv").write_text("a\n1\n")
-    (tmp_path / "verdicts.csv").write_text("claim,verdict\nold_claim,CONFIRMED\n")
+    row = {"claim": "old_claim", "verdict": "CONFIRMED", "expected": "CONFIRMED"}
+    pd.DataFrame([dict.fromkeys(VERDICT_COLUMNS, "0") | row]).to_csv(
+        tmp_path / "verdicts.csv", index=False)
     assert [file.name for file in results.prune(["dot_variance"])] == ["old_claim.csv"]
     assert (tmp_path / "claims" / "my_data.csv").exists()
 
