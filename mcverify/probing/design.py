@@ -43,7 +43,9 @@ class Design:
 def varied(rng: np.random.Generator, sizes: Sizes, batch: int) -> Design:
     """Queries on shuffled parts of the coordinates, of either sign; keys of many sizes."""
     shape = (batch, sizes.keys)
-    t = rng.integers(16, 32, shape) / 16 * 2.0 ** -rng.integers(0, 4, shape)
+    t = rng.integers(16, 32, shape) / 16
+    t[rng.random(shape) < 1 / 3] = 1.0  # which make products that are powers of two
+    t *= 2.0 ** -rng.integers(0, 4, shape)
     second = rng.choice([1.0, 0.5, 0.0, -0.5], shape)
     second[rng.random(shape) < 1 / 3] = -1.0
     amplitude = rng.choice([-1.0, 1.0], (batch, sizes.tokens)) * 2.0 ** -rng.integers(

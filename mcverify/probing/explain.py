@@ -24,6 +24,8 @@ class Rule:
     cap : (2, heads) the least and the largest cap; the largest is inf where there need be none.
     normalised : "", "q", "k" or "q and k"; position : what z is multiplied by at query n, or "".
     roundoff : of the coarsest rounding that the logits show.
+    even : (2, heads) the scales that explain the products that are powers of two, which any
+        rounding leaves in one proportion: narrower, but of the scale as the function holds it.
     """
 
     low: Array
@@ -32,6 +34,7 @@ class Rule:
     normalised: str
     position: str
     roundoff: float
+    even: Array
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,18 @@ class Readings:
                     continue  # so few different cosines that their roundings may all be alike
                 low, high = straight.linear(z)
                 if np.all(low <= high) and (not only_norms or normalised.startswith("q")):
-                    return Rule(low, high, bent.unseen_cap(z), normalised, position, u)
+                    return Rule(low, high, bent.unseen_cap(z), normalised, position, u,
+                                self._even(u, z))
             for normalised, position, z in self._products():
                 found = None if position or only_norms else bent.cap(z)
                 if found is not None:
-                    return Rule(*found, normalised, position, u)
+                    return Rule(*found, normalised, position, u, np.stack(found[:2]))
         return None
+
+    def _even(self, u: float, z: Array) -> Array:
+        even = (np.abs(np.frexp(z)[0]) == 0.5) & (self._differences.moved == 0)
+        logits = self._differences.logits(u, 0.0)
+        return np.stack(Logits(logits.value, np.where(even, logits.wide, np.inf)).linear(z))
 
     def _levels(self) -> list[float]:
         return levels(self.precision, float(np.abs(self._differences.value).max(axis=1).min()))

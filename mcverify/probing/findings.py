@@ -22,7 +22,7 @@ def of_scale(rule: Rule, formulas: list[str], names: dict[str, float], precision
     if rule.position:
         yield f"the scale depends on the position: times {rule.position} at query n = 1, 2, …"
         yield from _about_length(rule, names)
-    if rule.roundoff > SINGLE:
+    if rule.roundoff > SINGLE and precision != "float16":
         half = "float16" if rule.roundoff == HALF else "bfloat16"
         yield f"the interval allows for logits that are rounded to {half}"
     if rule.low.max() > rule.high.min():
@@ -56,11 +56,9 @@ def _about_length(rule: Rule, names: dict[str, float]) -> Iterator[str]:
 
 def _about(number: int, names: dict[str, float]) -> Iterator[str]:
     """What a whole number N may be, among the sizes."""
-    for times in range(2, 9):
-        for name in ("d_k", "d_v", "heads"):
-            if number == times * names[name] and names[name] > 1:
-                yield f"{number} is {times}·{name}"
-                return
+    times, rest = divmod(number, int(names["d_k"]))
+    if rest == 0 and 1 < times < 9:
+        yield f"{number} is {times}·d_k"
 
 
 def of_mask(mask: Mask, rule: Rule | None) -> Iterator[str]:

@@ -77,7 +77,7 @@ def allowed(intervals: list[Interval], names: dict[str, float], precision: str) 
     times = EXTENDED if "mscale" in names else EXTENDED[:1]
     found = [name + more for more in times for name in NAMED if _says_something(name, names)
              and fits(value_of(name + more, names), intervals, precision)]
-    low, high = intervals[-1]
+    low, high = intervals[-1] if intervals else (0.0, 0.0)
     if found or low <= 0:
         return found
     for more in times:

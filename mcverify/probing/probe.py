@@ -144,7 +144,8 @@ def _with_scale(seen: Probe, rule: Rule, names: dict[str, float]) -> Probe:
     root = math.sqrt(names["d_k"])
     lengths = {"": [1.0], "q and k": [1.0, root**2]}.get(rule.normalised, [1.0, root])
     intervals = [(float(np.max(low)) / x, float(np.min(high)) / x) for x in lengths]
-    formulas = allowed(intervals, names, seen.precision)
+    formulas = allowed(_even_intervals(rule, lengths), names, seen.precision) or allowed(
+        intervals, names, seen.precision)
     return replace(
         seen, scale=scale, low=low, high=high, formulas=tuple(formulas),
         formula=formulas[0] if len(formulas) == 1 else "",
@@ -154,6 +155,11 @@ def _with_scale(seen: Probe, rule: Rule, names: dict[str, float]) -> Probe:
         cap_low=_one_or_each(*rule.cap)[0], cap_high=_one_or_each(*rule.cap)[1],
         normalised=rule.normalised, position=rule.position,
         findings=(*findings.of_scale(rule, formulas, names, seen.precision), *seen.findings))
+
+
+def _even_intervals(rule: Rule, lengths: list[float]) -> list[tuple[float, float]]:
+    low, high = float(rule.even[0].max()), float(rule.even[1].min())
+    return [(low / x, high / x) for x in lengths] if -math.inf < low <= high else []
 
 
 def _one_or_each(low: Array, high: Array) -> tuple[Any, Any, Any]:
