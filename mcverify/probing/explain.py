@@ -20,7 +20,7 @@ class Rule:
 
     Attributes
     ----------
-    low, high : (heads,) the scales that explain all.
+    scale, low, high : (heads,) the scale, and all scales that explain all, with any cap that does.
     cap : (2, heads) the least and the largest cap; the largest is inf where there need be none.
     normalised : "", "q", "k" or "q and k"; position : what z is multiplied by at query n, or "".
     roundoff : of the coarsest rounding that the logits show.
@@ -28,6 +28,7 @@ class Rule:
         rounding leaves in one proportion: narrower, but of the scale as the function holds it.
     """
 
+    scale: Array
     low: Array
     high: Array
     cap: Array
@@ -67,18 +68,22 @@ class Readings:
                     continue  # so few different cosines that their roundings may all be alike
                 low, high = straight.linear(z)
                 if np.all(low <= high) and (not only_norms or normalised.startswith("q")):
-                    return Rule(low, high, bent.unseen_cap(z), normalised, position, u,
-                                self._even(u, z))
+                    least, most, cap = straight.unseen_cap(z)
+                    return Rule((low + high) / 2, np.minimum(low, least), np.maximum(high, most),
+                                cap, normalised, position, u, self._even(u, z))
             for normalised, position, z in self._products():
                 found = None if position or only_norms else bent.cap(z)
                 if found is not None:
-                    return Rule(*found, normalised, position, u, np.stack(found[:2]))
+                    low, high, cap = found
+                    return Rule((low + high) / 2, low, high, cap, normalised, position, u,
+                                np.stack([low, high]))
         return None
 
     def _even(self, u: float, z: Array) -> Array:
         even = (np.abs(np.frexp(z)[0]) == 0.5) & (self._differences.moved == 0)
         logits = self._differences.logits(u, 0.0)
-        return np.stack(Logits(logits.value, np.where(even, logits.wide, np.inf)).linear(z))
+        low, high = Logits(logits.value, np.where(even, logits.wide, np.inf)).linear(z)
+        return np.stack([np.where(np.isfinite(low), low, np.nan), high])
 
     def _levels(self) -> list[float]:
         return levels(self.precision, float(np.abs(self._differences.value).max(axis=1).min()))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mcverify.probing.calls import Sizes
 from mcverify.probing.explain import Rule
-from mcverify.probing.formula import allowed, telling_sizes
+from mcverify.probing.formula import named, telling_sizes
 from mcverify.probing.rounding import HALF, SINGLE
 from mcverify.probing.rows import Bias, Mask
 
@@ -27,7 +27,7 @@ def of_scale(rule: Rule, formulas: list[str], names: dict[str, float], precision
         yield f"the interval allows for logits that are rounded to {half}"
     if rule.low.max() > rule.high.min():
         yield "heads have different scales: " + ", ".join(
-            " or ".join(allowed([(float(low), float(high))], names, precision))
+            " or ".join(named([(float(low), float(high))], names, precision))
             or f"{(low + high) / 2:.4g}" for low, high in zip(rule.low, rule.high, strict=True))
     if np.all(rule.high < 0):
         yield "the scale is negative: the least similar key gets the largest weight"

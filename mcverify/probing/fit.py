@@ -72,16 +72,21 @@ class Logits:
             return None
         low = self._edge(z, middle, np.where(need, least, largest))
         high = np.where(need, self._edge(z, middle, most), middle)
-        inside = low + (high - low) * np.linspace(0, 1, 33)[:, None]
-        scales = np.array([self.capped(z, np.exp(x)) for x in inside])
         caps = np.exp([low - EDGE, np.where(need, high + EDGE, np.inf)])
-        return scales[:, 0].min(axis=0), scales[:, 1].max(axis=0), caps
+        return *self._scales(z, low, high), caps
 
-    def unseen_cap(self, z: Array) -> Array:
-        """(2, heads): the least cap that goes unnoticed where the logits need none, and inf."""
+    def unseen_cap(self, z: Array) -> tuple[Array, Array, Array]:
+        """The same where the logits need no cap: with all caps that would go unnoticed."""
         largest = np.log(np.abs(self.value).max(axis=1))
-        least = np.exp(self._edge(z, largest + HIGHEST, largest) - EDGE)
-        return np.stack([least, np.full_like(least, np.inf)])
+        low = self._edge(z, largest + HIGHEST, largest)
+        caps = np.exp([low - EDGE, np.full_like(low, np.inf)])
+        return *self._scales(z, low, largest + HIGHEST), caps
+
+    def _scales(self, z: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """The least and the largest s with caps between two, given as logarithms."""
+        caps = low + (high - low) * np.linspace(0, 1, 33)[:, None]
+        ends = np.array([self.capped(z, np.exp(cap)) for cap in caps])
+        return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
 
     def _gap(self, z: Array, log_cap: Array) -> Array:
         low, high = self.capped(z, np.exp(log_cap))

@@ -22,7 +22,6 @@ OPERATIONS: dict[type, Callable[..., float]] = {
 FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
 NAMED = ("1/sqrt(d_k)", "1/d_k", "1", "1/sqrt(d_model)", "1/sqrt(heads)", "1/sqrt(padded)",
          "d_k^(-1/4)", "log(n)/sqrt(d_k)")
-EXTENDED = ("", "*mscale", "*mscale^2")
 
 
 def value_of(formula: str, names: dict[str, float]) -> float:
@@ -62,31 +61,39 @@ def _value(node: ast.AST, names: dict[str, float]) -> float:
 Interval = tuple[float, float]
 
 
-def allowed(intervals: list[Interval], names: dict[str, float], precision: str) -> list[str]:
-    """The formulas whose value is in an interval: those that have a name, or else 1/sqrt(N).
+def named(intervals: list[Interval], names: dict[str, float], precision: str) -> list[str]:
+    """The formulas that have a name and a value in one of the intervals.
 
     A function that works in a half precision may hold its scale in it, so there the value as that
-    type holds it counts, too. Whole numbers are left out where more than a few would do; they are
-    looked for in the last interval only.
+    type holds it counts, too.
 
-    >>> allowed([(0.1249, 0.1251)], {"d_k": 64, "heads": 8, "d_model": 512}, "float32")
+    >>> named([(0.1249, 0.1251)], {"d_k": 64, "heads": 8, "d_model": 512}, "float32")
     ['1/sqrt(d_k)']
-    >>> allowed([(0.1581, 0.1582)], {"d_k": 192}, "float32")
+    """
+    return [name + more for more in _extensions(names) for name in NAMED
+            if _says_something(name, names)
+            and fits(value_of(name + more, names), intervals, precision)]
+
+
+def whole(interval: Interval, names: dict[str, float], precision: str) -> list[str]:
+    """The formulas 1/sqrt(N) that are in an interval; none where more than a few would do.
+
+    >>> whole((0.1581, 0.1582), {"d_k": 192}, "float32")
     ['1/sqrt(40)']
     """
-    times = EXTENDED if "mscale" in names else EXTENDED[:1]
-    found = [name + more for more in times for name in NAMED if _says_something(name, names)
-             and fits(value_of(name + more, names), intervals, precision)]
-    low, high = intervals[-1] if intervals else (0.0, 0.0)
-    if found or low <= 0:
-        return found
-    for more in times:
+    found: list[str] = []
+    low, high = interval
+    for more in _extensions(names) if low > 0 else ():
         factor = value_of("1" + more, names)
         first, last = 0.98 * (factor / high) ** 2, 1.02 * (factor / low) ** 2  # more than roundings
         numbers = np.arange(max(2, math.ceil(first)), min(last, first + SEARCHED) + 1)
         found += [f"1/sqrt({n:.0f}){more}" for n in numbers
-                  if fits(factor / math.sqrt(n), intervals[-1:], precision)]
+                  if fits(factor / math.sqrt(n), [interval], precision)]
     return found if len(found) <= MOST else []
+
+
+def _extensions(names: dict[str, float]) -> tuple[str, ...]:
+    return ("", "*mscale", "*mscale^2") if "mscale" in names else ("",)
 
 
 def _says_something(name: str, names: dict[str, float]) -> bool:

@@ -17,7 +17,7 @@ from mcverify.probing.experiments import (
     read,
 )
 from mcverify.probing.explain import Readings, Rule
-from mcverify.probing.formula import agree_with, allowed, value_of
+from mcverify.probing.formula import agree_with, named, value_of, whole
 from mcverify.probing.result import Probe
 from mcverify.probing.rounding import TYPES
 from mcverify.probing.rows import bias_of, mask_of
@@ -139,32 +139,27 @@ def _reason(readings: Readings, rule: Rule | None) -> str:
 
 
 def _with_scale(seen: Probe, rule: Rule, names: dict[str, float]) -> Probe:
-    low, high, scale = _one_or_each(rule.low, rule.high)
+    low, high = _one_or_each(rule.low, rule.high)
+    cap_low, cap_high = _one_or_each(*rule.cap)
     # Normalised vectors may have the length 1 or, after RMSNorm, √d_k.
     root = math.sqrt(names["d_k"])
     lengths = {"": [1.0], "q and k": [1.0, root**2]}.get(rule.normalised, [1.0, root])
-    intervals = [(float(np.max(low)) / x, float(np.min(high)) / x) for x in lengths]
-    formulas = allowed(_even_intervals(rule, lengths), names, seen.precision) or allowed(
-        intervals, names, seen.precision)
+    intervals, even = ([(float(np.max(a)) / x, float(np.min(b)) / x) for x in lengths]
+                       for a, b in ((low, high), rule.even))  # even may be nan, which holds nothing
+    formulas = (named(even, names, seen.precision) or named(intervals, names, seen.precision)
+                or whole(even[-1], names, seen.precision)
+                or whole(intervals[-1], names, seen.precision))
     return replace(
-        seen, scale=scale, low=low, high=high, formulas=tuple(formulas),
-        formula=formulas[0] if len(formulas) == 1 else "",
+        seen, low=low, high=high,
+        scale=rule.scale if np.ndim(low) else float(np.clip(rule.scale.mean(), low, high)),
+        formulas=tuple(formulas), formula=formulas[0] if len(formulas) == 1 else "",
         agrees=None if seen.declared is None else agree_with(
             seen.declared[0], intervals, rule.position, names, seen.precision),
-        cap=_one_or_each(*rule.cap)[2] if np.all(np.isfinite(rule.cap)) else None,
-        cap_low=_one_or_each(*rule.cap)[0], cap_high=_one_or_each(*rule.cap)[1],
-        normalised=rule.normalised, position=rule.position,
+        cap=None if np.any(np.isinf(cap_high)) else (cap_low + cap_high) / 2,
+        cap_low=cap_low, cap_high=cap_high, normalised=rule.normalised, position=rule.position,
         findings=(*findings.of_scale(rule, formulas, names, seen.precision), *seen.findings))
 
 
-def _even_intervals(rule: Rule, lengths: list[float]) -> list[tuple[float, float]]:
-    low, high = float(rule.even[0].max()), float(rule.even[1].min())
-    return [(low / x, high / x) for x in lengths] if -math.inf < low <= high else []
-
-
-def _one_or_each(low: Array, high: Array) -> tuple[Any, Any, Any]:
-    """The least, the largest and the middle that suit all heads, or those of each head."""
-    if low.max() <= high.min():
-        low, high = low.max(), high.min()
-        return float(low), float(high), float(low + high) / 2
-    return low, high, (low + high) / 2
+def _one_or_each(low: Array, high: Array) -> tuple[Any, Any]:
+    """The interval that suits all heads, as numbers, or those of each head."""
+    return (float(low.max()), float(high.min())) if low.max() <= high.min() else (low, high)

@@ -12,10 +12,10 @@ OUT_AND_COMPUTE = [("float64", "float64"), ("float32", "float32"), ("float16", "
                    ("float32", "bfloat16")]
 KINDS = ("plain", "causal", "window", "cap", "norm", "alibi", "sink", "log n")
 # Half the interval in proportion to the scale, at most, for the plain kinds; none without data.
-WIDTH = {("float64", "float64"): 1e-14, ("float32", "float32"): 4e-7,
-         ("float16", "float16"): 3e-3, ("bfloat16", "bfloat16"): 0.02,
-         ("float16", "float32"): 3e-3, ("bfloat16", "float32"): 2e-3,
-         ("float32", "bfloat16"): 0.02}
+WIDTH = {("float64", "float64"): 1e-14, ("float32", "float32"): 1e-6,
+         ("float16", "float16"): 7e-3, ("bfloat16", "bfloat16"): 0.03,
+         ("float16", "float32"): 7e-3, ("bfloat16", "float32"): 4e-3,
+         ("float32", "bfloat16"): 0.03}
 
 
 def trial(seed):
@@ -43,17 +43,12 @@ def trial(seed):
 
 
 def check(seed):
+    """Both intervals hold: that of the scale, and that of the cap, which may go unnoticed."""
     found, kind, cap, scales, width = trial(seed)
     assert found.reason == "", seed
     assert (found.normalised, found.position) == (
         "q and k" if kind == "norm" else "", "log(n)" if kind == "log n" else ""), seed
-    if kind == "cap" and found.cap is None:
-        assert found.cap_low <= cap, seed  # it said that this cap might go unnoticed
-        return
-    if kind == "cap":
-        assert found.cap_low <= cap <= found.cap_high, seed
-    else:
-        assert found.cap is None, seed
+    assert found.cap_low <= (cap if kind == "cap" else np.inf) <= found.cap_high, seed
     assert any(found.low <= scale <= found.high for scale in scales), seed
     if kind not in ("cap", "norm", "alibi"):
         assert (found.high - found.low) / 2 < width * found.scale, seed
