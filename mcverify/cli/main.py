@@ -145,6 +145,26 @@ def ledger(statements: to.Statements = None, out: to.Last = to.RESULTS) -> Exit:
 
 
 @app.command()
+def prune(files: to.SomeFiles = None, out: to.Out = to.RESULTS) -> Exit:
+    """Remove the results of claims that their files no longer have."""
+    from mcverify.cli.selection import select
+    from mcverify.results.folder import Results
+
+    results = Results(out)
+    claims, faults = select([])
+    if files:
+        mine, faults = select(files)
+        claims += mine
+    if faults:
+        return told(faults)  # a claim of a broken file may be there after all
+    with writing_to(out), results.held():
+        stale = results.stale(claims)
+        results.forget(stale)
+    terminal.show(f"removed {', '.join(stale)}" if stale else "nothing to remove")
+    return Exit.AS_DECLARED
+
+
+@app.command()
 def replay(
     place: Annotated[str, typer.Argument(metavar="CSV[:ROW]", help=(
         "a table of results/claims, and a row of it, from 1 on"))],

@@ -101,6 +101,8 @@ Names = Annotated[list[str] | None, names_of(f"{WHAT}; default: all claims")]
 SomeNames = Annotated[list[str], names_of(WHAT)]
 Statements = Annotated[list[str] | None, names_of("statements' ids; default: all", statement_ids)]
 Files = Annotated[list[str], Argument(metavar="FILE", help="Python files, or folders of them")]
+SomeFiles = Annotated[list[str] | None, Argument(metavar="FILE", help=(
+    "Python files of claims, besides mcverify's own; default: none"))]
 Out = Annotated[Path, folder_of("the folder for the tables")]
 Last = Annotated[Path, folder_of("the folder with the last results")]
 Pictures = Annotated[Path, folder_of("the folder for the PNG files", "--to")]

@@ -12,6 +12,7 @@ from mcverify.cli import report
 from mcverify.cli.exits import Exit, refused, writing_to
 from mcverify.cli.terminal import console, show
 from mcverify.declare.claim import Claim
+from mcverify.declare.discover import load, origin, packages, source
 from mcverify.declare.rules import ATLAS
 from mcverify.judge.atlas import atlas
 from mcverify.judge.finding import Finding, contradictions, without_controls
@@ -81,7 +82,7 @@ class Suite:
 
     def _agree(self) -> None:
         """A folder keeps to one seed and one error rate, from the first draw on."""
-        self.results.check()
+        self.results.check(self.claims)
         made = self.results.made_with()
         for name, value in made.items():
             mine = getattr(self, name)
@@ -136,6 +137,10 @@ class Suite:
             for file in self.results.prune(claim.name for claim in self.claims):
                 show(f"removed {file}, whose claim is gone", stderr=True)
         self.results.write_verdicts(self.judged, keep=not complete)
+        files = {source(claim) for claim in self.judged if origin(claim) not in packages()}
+        if stale := self.results.stale(each for file in files for each in load(file).claims):
+            show(f"{self.results.folder} keeps results of {', '.join(stale)}, which its file no "
+                 "longer has; `mcverify prune` removes them", stderr=True)
         if complete:
             with console(stderr=True).status("saturation atlas"):
                 table = atlas(self.seed, self.jobs)

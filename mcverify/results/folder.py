@@ -6,7 +6,7 @@ import math
 import os
 import platform
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,7 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from mcverify.declare.claim import Case, Claim
+from mcverify.declare.discover import origin
 from mcverify.declare.grid import shown
 from mcverify.declare.rules import ATLAS, COLUMNS, RESERVED
 from mcverify.judge.finding import Finding
@@ -24,8 +25,8 @@ from mcverify.verdict import Verdict, overall
 
 VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases", "confirmed",
                    "refuted", "inconclusive", "errors", "blocks", "detects", "controls",
-                   "controls_refuted")
-NEWER = ("basis",)  # columns that older tables do not have
+                   "controls_refuted", "basis", "origin")
+NEWER = ("basis", "origin")  # columns that older tables do not have
 CONTROL_COLUMNS = ("claim", "case", *(name for name in COLUMNS if name != "expected"))
 
 
@@ -55,7 +56,8 @@ def settings_row(case: Case) -> dict[str, str]:
 def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
     """A claim's row in verdicts.csv. An error is no verdict, so it is not among the inconclusive.
 
-    ``detects`` is the worst case's; empty if nothing was drawn.
+    ``detects`` is the worst case's; empty if nothing was drawn. ``basis`` are those of all cases,
+    ``origin`` is the package that offers the claim, or its file.
     """
     cases = [finding for finding in findings if not finding.case.control]
     controls = [finding for finding in findings if finding.case.control]
@@ -76,6 +78,8 @@ def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
         "detects": f"{max(detects):.2g}" if detects else "",
         "controls": len(controls),
         "controls_refuted": sum(finding.as_declared for finding in controls),
+        "basis": " ".join(sorted({finding.basis for finding in cases if finding.basis})),
+        "origin": Path(origin(claim)).name,
     }
     return {name: str(row[name]) for name in VERDICT_COLUMNS}
 
@@ -166,6 +170,14 @@ class Results:
             file.unlink()
         return stale
 
+    def forget(self, names: Collection[str]) -> None:
+        """Remove the rows and the files of claims of these names."""
+        for table, columns in (("verdicts", VERDICT_COLUMNS), ("controls", CONTROL_COLUMNS)):
+            rows = [row for row in self.read(table) if row["claim"] not in names]
+            self._write(self.folder / f"{table}.csv", _csv(rows, columns))
+        for name in names:
+            (self.claims / f"{name}.csv").unlink(missing_ok=True)
+
     def file(self, table: str) -> Path:
         """Where a table stands or, by a claim's name, its file."""
         folder = self.folder if table in RESERVED and table != ATLAS else self.claims
@@ -179,10 +191,31 @@ class Results:
         return read_rows(file, [name for name in columns if name not in NEWER]
                          ) if file.exists() else []
 
-    def check(self) -> None:
-        """DamagedError if a table that a run reads again is not as it was written."""
-        for table in ("verdicts", "controls"):
-            self.read(table)
+    def check(self, claims: Iterable[Claim]) -> None:
+        """Raise ValueError if these claims may not be judged into the folder.
+
+        So it is if a table that is read again is damaged (DamagedError), or holds the results of
+        another claim of one of their names.
+        """
+        self.read("controls")
+        for claim in claims:
+            if other := self.namesake(claim):
+                raise ValueError(f"{claim.name}: {self.folder} holds the results of the claim of "
+                                 f"this name in {other}; rename one, or choose another --out")
+
+    def namesake(self, claim: Claim) -> str:
+        """Where another claim comes from that results of this one's name are of; "" if none."""
+        known = {row["claim"]: row.get("origin", "") for row in self.read("verdicts")}
+        other = known.get(claim.name, "")
+        return other if other != Path(origin(claim)).name else ""
+
+    def stale(self, claims: Iterable[Claim]) -> list[str]:
+        """The names in verdicts.csv that the origins of these claims no longer have."""
+        claims = list(claims)
+        names, origins = ({claim.name for claim in claims},
+                          {Path(origin(claim)).name for claim in claims})
+        return [row["claim"] for row in self.read("verdicts")
+                if row.get("origin") in origins and row["claim"] not in names]
 
     def made_with(self) -> dict[str, Any]:
         """The seed and the error rate that the folder keeps to; nothing for a new folder.
