@@ -1,4 +1,4 @@
-"""Results are kept by where a claim comes from: namesakes are refused, and renamed claims pruned."""
+"""Results know where a claim comes from: namesakes are refused, and renamed claims pruned."""
 
 import pytest
 
