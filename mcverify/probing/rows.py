@@ -88,11 +88,9 @@ class Bias:
 
 
 def bias_of(p: Array, visible: Bools, name: str, roundoff: float, expected: Array | None) -> Bias:
-    """The bias that weights (heads, tokens, keys) of equal logits show, and an expected one in it.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        y = np.where(visible, np.log(p), -np.inf)
-    first = np.argmax(y, axis=-1, keepdims=True)
+    """The bias that weights (heads, tokens, keys) of equal logits show, beside an expected one."""
+    y = np.log(np.where(visible, p, 1))
+    first = np.argmax(np.where(visible, p, 0), axis=-1, keepdims=True)
     value = np.where(visible, y - np.take_along_axis(y, first, axis=-1), 0)
     unsure = stored(p, name)
     wide = unsure + np.take_along_axis(unsure, first, axis=-1)
