@@ -2,24 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import erfc, gammainc
 
-from mcverify.laws.law import (
-    Array,
-    Law,
-    LawBase,
-    Moments,
-    Pair,
-    Rng,
-    Side,
-    Sizes,
-    Which,
-    require,
-    require_law,
-)
+from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law
+from mcverify.laws.side import Array, Image, Side, Sizes
 
 Sample = Callable[[Rng, tuple[int, ...]], Array]
 
@@ -30,26 +19,31 @@ class Iid(LawBase):
 
     Attributes
     ----------
-    name : the readable name; equal names mean equal laws.
-    sample : ``sample(rng, shape)`` draws an array of coordinates.
+    name : the readable name; it must tell the law apart, as the random stream descends from it.
+    sample : ``sample(rng, shape)`` draws an array of coordinates. Laws are equal if name and
+        sampler are.
     mean, variance : of a coordinate (nan, inf where they do not exist).
     fourth_moment : the standardised fourth moment κ = E((x − mean)/std)⁴; the normal law has 3.
     finite_moments : the order below which absolute moments exist.
     symmetric : known to be symmetric about its mean (about 0, where it has no mean).
+    skewness : the standardised third moment; nan where it is not known, unless symmetric.
     atoms : values that have a probability of their own, with it; () where none has, None where
         it is not known.
     sizes : as in ``Side``.
+    round : vectors of any d_k have a direction that is uniform on the sphere: the normal law.
     """
 
     name: str
-    sample: Sample = field(compare=False, repr=False)
+    sample: Sample = field(repr=False)
     fourth_moment: float = field(compare=False)
     mean: float = field(default=0.0, compare=False)  # by its name: nan is not equal to itself
     variance: float = field(default=1.0, compare=False)
     finite_moments: float = math.inf
     symmetric: bool = False
+    skewness: float = field(default=math.nan, compare=False)
     atoms: tuple[tuple[float, float], ...] | None = field(default=None, compare=False)
     sizes: Sizes | None = field(default=None, compare=False, repr=False)
+    round: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -68,13 +62,44 @@ class Iid(LawBase):
     def side(self, which: Which, d_k: int) -> Side:
         """All orders alike, and all signs if coordinates are symmetric about 0."""
         symmetric = self.symmetric and not abs(self.mean) > 0  # nan: no mean
+        known = Side(True, symmetric, True, sizes=self.sizes, image=self._image(d_k))
         if self.atoms is None:
-            return Side(True, symmetric, True, sizes=self.sizes)
+            return known
         equal = sum(share**d_k for _, share in self.atoms)
         zero = dict(self.atoms).get(0.0, 0.0) ** d_k
         discrete = math.isclose(sum(share for _, share in self.atoms), 1)
-        return Side(True, symmetric, True, equal, zero, self.atoms if discrete else None,
-                    self.sizes)
+        return replace(known, all_equal=equal, all_zero=zero,
+                       atoms=self.atoms if discrete else None)
+
+    def _image(self, d_k: int) -> Image | None:
+        if not (self.variance > 0 and math.isfinite(self.fourth_moment)):
+            return None
+        third = 0.0 if self.symmetric else self.skewness
+        return Image(np.full(d_k, math.sqrt(self.variance)), np.full(d_k, self.mean), third,
+                     self.fourth_moment, round=self.round)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sampler with a parameter; two are equal if both are."""
+
+    function: Callable[[Rng, tuple[int, ...], float], Array]
+    parameter: float
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...]) -> Array:
+        return self.function(rng, shape, self.parameter)
+
+
+def _normal(rng: Rng, shape: tuple[int, ...]) -> Array:
+    return rng.standard_normal(shape)
+
+
+def _uniform(rng: Rng, shape: tuple[int, ...]) -> Array:
+    return rng.uniform(-math.sqrt(3), math.sqrt(3), shape)
+
+
+def _exponential(rng: Rng, shape: tuple[int, ...]) -> Array:
+    return rng.standard_exponential(shape) - 1.0
 
 
 def _signs(rng: Rng, shape: tuple[int, ...]) -> Array:
@@ -105,14 +130,11 @@ def _uniform_sizes(p: int, b: Array) -> Pair:
     return 3 ** (p / 2) / (p + 1) * share ** (p + 1), 1 - share
 
 
-normal = Iid("normal", lambda rng, shape: rng.standard_normal(shape), 3.0, symmetric=True,
-             atoms=(), sizes=_normal_sizes)
+normal = Iid("normal", _normal, 3.0, symmetric=True, atoms=(), sizes=_normal_sizes, round=True)
 rademacher = Iid("rademacher", _signs, 1.0, symmetric=True, atoms=((-1.0, 0.5), (1.0, 0.5)))
-uniform = Iid("uniform", lambda rng, shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape), 1.8,
-              symmetric=True, atoms=(), sizes=_uniform_sizes)
+uniform = Iid("uniform", _uniform, 1.8, symmetric=True, atoms=(), sizes=_uniform_sizes)
 laplace = Iid("laplace", _laplace, 6.0, symmetric=True, atoms=(), sizes=_laplace_sizes)
-exponential = Iid("exponential", lambda rng, shape: rng.standard_exponential(shape) - 1.0, 9.0,
-                  atoms=())
+exponential = Iid("exponential", _exponential, 9.0, skewness=2.0, atoms=())
 
 STANDARD = (normal, rademacher, uniform, laplace)
 
@@ -127,10 +149,9 @@ def student_t(df: float) -> Iid:
     """
     require(0.05 <= df < math.inf, f"student_t(df={df}): df must be at least 0.05, below which "
                                    "draws overflow, and finite; use laws.normal for the limit")
-    scale = math.sqrt((df - 2) / df) if df > 2 else 1.0
     return Iid(
         f"student_t-{df:.12g}",
-        lambda rng, shape: scale * rng.standard_t(df, shape),
+        Drawn(_student_t, df),
         fourth_moment=3 + 6 / (df - 4) if df > 4 else math.inf,
         mean=0.0 if df > 1 else math.nan,
         variance=1.0 if df > 2 else math.inf,
@@ -138,6 +159,11 @@ def student_t(df: float) -> Iid:
         symmetric=True,
         atoms=(),
     )
+
+
+def _student_t(rng: Rng, shape: tuple[int, ...], df: float) -> Array:
+    scale = math.sqrt((df - 2) / df) if df > 2 else 1.0
+    return scale * rng.standard_t(df, shape)
 
 
 def sparse(share: float) -> Iid:
@@ -150,13 +176,13 @@ def sparse(share: float) -> Iid:
     """
     require(0 < share <= 1, f"sparse(share={share}): the share of coordinates that are not 0 must "
                             "be above 0 and at most 1; use e.g. sparse(0.1)")
+    return Iid(f"sparse-{share:.12g}", Drawn(_sparse, share), fourth_moment=3 / share,
+               symmetric=True, atoms=((0.0, 1 - share),))
+
+
+def _sparse(rng: Rng, shape: tuple[int, ...], share: float) -> Array:
     scale = 1 / math.sqrt(share)
-
-    def sample(rng: Rng, shape: tuple[int, ...]) -> Array:
-        return np.where(rng.random(shape) < share, scale * rng.standard_normal(shape), 0.0)
-
-    return Iid(f"sparse-{share:.12g}", sample, fourth_moment=3 / share, symmetric=True,
-               atoms=((0.0, 1 - share),))
+    return np.where(rng.random(shape) < share, scale * rng.standard_normal(shape), 0.0)
 
 
 def stable(alpha: float) -> Iid:
@@ -175,25 +201,26 @@ def stable(alpha: float) -> Iid:
     """
     require(0.1 <= alpha <= 2, f"stable(alpha={alpha}): alpha must be at least 0.1 and at most 2; "
                                "use e.g. stable(1.5)")
-
-    def sample(rng: Rng, shape: tuple[int, ...]) -> Array:
-        u = math.pi * (rng.random(shape) - 0.5)
-        w = rng.standard_exponential(shape)
-        x = np.sin(alpha * u) / np.cos(u) ** (1 / alpha)
-        x *= (np.cos((1 - alpha) * u) / w) ** ((1 - alpha) / alpha)
-        return x if alpha < 2 else math.sqrt(0.5) * x
-
-    normal = alpha == 2
+    light = alpha == 2
     return Iid(
         f"stable-{alpha:.12g}",
-        sample,
-        fourth_moment=3.0 if normal else math.inf,
+        Drawn(_stable, alpha),
+        fourth_moment=3.0 if light else math.inf,
         mean=0.0 if alpha > 1 else math.nan,
-        variance=1.0 if normal else math.inf,
-        finite_moments=math.inf if normal else float(alpha),
+        variance=1.0 if light else math.inf,
+        finite_moments=math.inf if light else float(alpha),
         symmetric=True,
         atoms=(),
+        round=light,
     )
+
+
+def _stable(rng: Rng, shape: tuple[int, ...], alpha: float) -> Array:
+    u = math.pi * (rng.random(shape) - 0.5)
+    w = rng.standard_exponential(shape)
+    x = np.sin(alpha * u) / np.cos(u) ** (1 / alpha)
+    x *= (np.cos((1 - alpha) * u) / w) ** ((1 - alpha) / alpha)
+    return x if alpha < 2 else math.sqrt(0.5) * x
 
 
 def require_iid(law: Law, kind: str) -> None:

@@ -5,18 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcverify.laws.coordinates import Iid, rademacher, require_iid
-from mcverify.laws.law import (
-    Array,
-    LawBase,
-    Moments,
-    Pair,
-    Rng,
-    Side,
-    Which,
-    require,
-    require_between,
-)
+from mcverify.laws.coordinates import Iid, normal, rademacher, require_iid
+from mcverify.laws.law import LawBase, Moments, Pair, Rng, Which, require, require_between
+from mcverify.laws.side import Array, Image, Side
 
 
 @dataclass(frozen=True)
@@ -43,7 +34,8 @@ class Equicorrelated(LawBase):
     def side(self, which: Which, d_k: int) -> Side:
         """Coordinates are equal where their own parts are."""
         equal = 1.0 if self.rho == 1 else self.base.side(which, d_k).all_equal
-        return Side(exchangeable=True, all_equal=equal)
+        image = self.base.side(which, d_k + 1).mapped(_with_common_part(self.rho, d_k))
+        return Side(exchangeable=True, all_equal=equal, image=image)
 
 
 @dataclass(frozen=True)
@@ -83,7 +75,9 @@ class CommonScale(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         """A common factor ties coordinates, and leaves symmetries and which are equal."""
-        return replace(self.base.side(which, d_k), independent=False, atoms=None, sizes=None)
+        base = self.base.side(which, d_k)
+        return replace(base, independent=False, atoms=None, sizes=None,
+                       image=_rescaled(base.image, self.scale_fourth_moment))
 
 
 @dataclass(frozen=True)
@@ -122,6 +116,12 @@ class MultivariateT(LawBase):
         cov = (1 - self.rho) * np.eye(d_k) + self.rho
         return Moments(mean, mean, cov, cov, np.zeros((d_k, d_k)))
 
+    def side(self, which: Which, d_k: int) -> Side:
+        common = _with_common_part(self.rho, d_k) if self.rho else np.ones(d_k)
+        image = _rescaled(normal.side(which, d_k + bool(self.rho)).mapped(common),
+                          (self.df - 2) / (self.df - 4) if self.df > 4 else math.inf)
+        return Side(True, self.rho == 0, all_equal=float(self.rho == 1), all_zero=0.0, image=image)
+
 
 @dataclass(frozen=True)
 class SignProducts(LawBase):
@@ -153,6 +153,18 @@ def subset_products(signs: Array, d_k: int) -> Array:
     member = np.arange(1, d_k + 1) >> np.arange(m)[:, None] & 1  # (m, d_k)
     negative = (signs < 0) @ member.astype(np.float64)  # how many of a subset are −1
     return np.asarray(1 - 2 * (negative % 2))
+
+
+def _with_common_part(rho: float, d_k: int) -> Array:
+    """The root (d_k, d_k + 1) of coordinates that share their last part."""
+    return np.hstack([math.sqrt(1 - rho) * np.eye(d_k), np.full((d_k, 1), math.sqrt(rho))])
+
+
+def _rescaled(image: Image | None, scale_fourth: float) -> Image | None:
+    if image is None or not math.isfinite(scale_fourth):
+        return None
+    # With E r³ unknown, so is the third moment, unless it is 0.
+    return replace(image, scale_fourth=scale_fourth, third=0.0 if image.third == 0 else math.nan)
 
 
 equicorrelated = Equicorrelated

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.laws.coordinates import Iid, normal, require_iid
-from mcverify.laws.law import Array, digest, require, require_between
+from mcverify.laws.law import digest, require, require_between
 from mcverify.laws.linear_image import Linear, linear
+from mcverify.laws.side import Array
 
 # Rounding leaves a covariance of low rank with eigenvalues a little below 0: this much of the
 # largest is taken for rounding, more for a mistake.

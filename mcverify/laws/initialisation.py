@@ -8,7 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from mcverify.laws.law import Array, Rng, require
+from mcverify.laws.law import Rng, require
+from mcverify.laws.side import Array
 
 Distribution = Literal["normal", "uniform"]
 Fan = Literal["in", "average", "none"]

@@ -3,18 +3,17 @@
 import hashlib
 import math
 import re
-from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, fields, replace
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mcverify.laws.side import Array as Array
+from mcverify.laws.side import Side
+
 Pair = tuple[Array, Array]
 Rng = np.random.Generator
 Which = Literal["q", "k"]
-Sizes = Callable[[int, Array], Pair]
 
 
 @dataclass(frozen=True)
@@ -60,39 +59,6 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True)
-class Side:
-    """What is known of one vector, a query or a key. By default it is nothing.
-
-    Attributes
-    ----------
-    exchangeable : any order of the coordinates has the same law.
-    symmetric : any choice of signs for the coordinates has the same law.
-    independent : the coordinates are independent and identically distributed.
-    all_equal, all_zero : the probability that all d_k coordinates are equal, or 0; nan if unknown.
-    atoms : of independent coordinates that take finitely many values, those and their
-        probabilities.
-    sizes : of independent coordinates, (p, b) -> E abs(x)^p where abs(x) <= b, for p = 2, and
-        P(abs(x) > b).
-    """
-
-    exchangeable: bool = False
-    symmetric: bool = False
-    independent: bool = False
-    all_equal: float = math.nan
-    all_zero: float = math.nan
-    atoms: tuple[tuple[float, float], ...] | None = None
-    sizes: Sizes | None = None
-
-    def mixed(self) -> "Side":
-        """The same after a function of each coordinate that is odd, or sums of independent copies.
-
-        >>> Side(symmetric=True, all_zero=0.5).mixed() == Side(symmetric=True)
-        True
-        """
-        return replace(self, all_equal=math.nan, all_zero=math.nan, atoms=None, sizes=None)
-
-
-@dataclass(frozen=True)
 class LawBase:
     """What the laws of this room share; a law of a ``base`` law has from it what it does not say.
 
@@ -110,6 +76,12 @@ class LawBase:
         """The order below which a coordinate's absolute moments exist: the base's, else inf."""
         base: Any = getattr(self, "base", None)
         return math.inf if base is None else float(base.finite_moments)
+
+    @property
+    def tokens_independent(self) -> bool:
+        """Whether the tokens of a block are known to be independent: as in the base."""
+        base: Any = getattr(self, "base", None)
+        return base is None or getattr(base, "tokens_independent", False)
 
     @property
     def key_is_query(self) -> bool:

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.laws.coordinates import Iid, require_iid
-from mcverify.laws.law import Array, LawBase, Moments, Pair, Rng, digest, require
+from mcverify.laws.law import LawBase, Moments, Pair, Rng, Which, digest, require
+from mcverify.laws.side import Array, Side
 
 Root = Callable[[int], Array]  # d_k -> (d_k, m), or (d_k,) for a diagonal
 Mean = float | tuple[float, ...]
@@ -89,6 +90,12 @@ class Linear(LawBase):
         cross = a @ b.T if self.coupled else np.zeros((d_k, d_k))
         covs = (self.base.variance * cov for cov in (a @ a.T, b @ b.T, cross))
         return Moments(mean_q, mean_k, *covs)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        a, b = self._pair(d_k)
+        root, mean = (a, self.mean_q) if which == "q" else (b, self.mean_k)
+        image = self.base.side(which, root.shape[-1]).mapped(root)
+        return Side(image=image and replace(image, mean=image.mean + np.asarray(mean)))
 
 
 def _image(z: Array, root: Array, mean: Mean) -> Array:

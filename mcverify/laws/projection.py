@@ -8,7 +8,18 @@ import numpy as np
 
 from mcverify.laws.coordinates import draw_side
 from mcverify.laws.initialisation import Initialisation
-from mcverify.laws.law import Array, Law, LawBase, Moments, Pair, Rng, require, require_law
+from mcverify.laws.law import (
+    Law,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Which,
+    require,
+    require_law,
+    side,
+)
+from mcverify.laws.side import Array, Side
 
 BATCH = 2**18  # numbers drawn at once, inputs and weights: part of the stream's definition
 
@@ -112,6 +123,17 @@ class Projected(LawBase):
         with np.errstate(invalid="ignore"):  # inf − inf is nan: no variance
             return Moments(x.mean_q @ w_q, mean_k @ w_k, w_q.T @ x.cov_q @ w_q,
                            w_k.T @ cov_k @ w_k, w_q.T @ cross @ w_k)
+
+    @property
+    def tokens_independent(self) -> bool:
+        return self.weights is not None and getattr(self.base, "tokens_independent", False)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """The image of an input under fixed weights."""
+        if self.weights is None:
+            return Side()
+        w = self.weights_at(d_k)[which == "k"]
+        return Side(image=side(self.base, "q" if self.shared else which, self.width).mapped(w.T))
 
     def _inputs(
         self, rng: Rng, blocks: int, tokens: int

@@ -12,12 +12,12 @@ from mcverify.laws.law import (
     Moments,
     Pair,
     Rng,
-    Side,
     Which,
     require_between,
     require_law,
     side,
 )
+from mcverify.laws.side import Side
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class Independent(LawBase):
     def moments(self, d_k: int) -> Moments:
         q, k = self.q.moments(d_k), self.k.moments(d_k)
         return Moments(q.mean_q, k.mean_k, q.cov_q, k.cov_k, np.zeros((d_k, d_k)))
+
+    @property
+    def tokens_independent(self) -> bool:
+        return all(getattr(law, "tokens_independent", False) for law in (self.q, self.k))
 
     def side(self, which: Which, d_k: int) -> Side:
         return side(self.q if which == "q" else self.k, which, d_k)
@@ -71,7 +75,10 @@ class Correlated(LawBase):
     def side(self, which: Which, d_k: int) -> Side:
         """Keys mix two draws of the base, which leaves only the normal law as it is."""
         base = self.base.side(which, d_k)
-        return base if which == "q" or self.base == normal else base.mixed()
+        if which == "q" or self.base == normal:
+            return base
+        parts = [part * np.eye(d_k) for part in (self.rho, math.sqrt(1 - self.rho**2))]
+        return base.mixed(self.base.side(which, 2 * d_k).mapped(np.hstack(parts)))
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ class RandomSign(LawBase):
         base = self.base.side(which, d_k)
         if which == "q" or base.symmetric:
             return base
-        return replace(base, independent=False, atoms=None, sizes=None)
+        return replace(base, independent=False, atoms=None, sizes=None, image=None)
 
 
 independent = Independent

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.laws.arrays import File, Labels, checked, read_arrays
-from mcverify.laws.law import Array, LawBase, Moments, Pair, Rng
+from mcverify.laws.law import LawBase, Moments, Pair, Rng
+from mcverify.laws.side import Array
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,10 @@ class Measured(LawBase):
     def d_k(self) -> int:
         """The width of the arrays, the only one that the law has."""
         return int(self.q.shape[1])
+
+    @property
+    def tokens_independent(self) -> bool:
+        return self.groups is None
 
     @cached_property
     def members(self) -> list[NDArray[np.int64]]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcverify.attention import vectors
-from mcverify.laws.law import Array, Law, LawBase, Moments, Pair, Rng, require, require_law
+from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law, side
+from mcverify.laws.side import Array, Side
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ class Rotary(LawBase):
             cov_q = self._turned(self._turned(m.cov_q).T)
             return Moments(self._turned(m.mean_q), m.mean_k, cov_q, m.cov_k,
                            self._turned(m.cross.T).T)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        """A rotation leaves 0 where it is."""
+        base = side(self.base, which, d_k)
+        if which == "k":
+            return base
+        return Side(all_zero=base.all_zero, image=base.mapped(self._turned(np.eye(d_k)).T))
 
 
 rotary = Rotary

@@ -3,18 +3,10 @@
 import math
 from dataclasses import dataclass, replace
 
-from mcverify.laws.law import (
-    Law,
-    LawBase,
-    Moments,
-    Pair,
-    Rng,
-    Side,
-    Which,
-    require,
-    require_law,
-    side,
-)
+import numpy as np
+
+from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law, side
+from mcverify.laws.side import Array, Side
 
 
 @dataclass(frozen=True)
@@ -43,7 +35,8 @@ class Shifted(LawBase):
     def side(self, which: Which, d_k: int) -> Side:
         """Coordinates that are equal stay so; symmetry about 0 is lost."""
         base = side(self.base, which, d_k)
-        return replace(base.mixed(), symmetric=False, all_equal=base.all_equal)
+        image = base.image and replace(base.image, mean=base.image.mean + self.mean)
+        return replace(base.mixed(image), symmetric=False, all_equal=base.all_equal)
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,16 @@ class Scaled(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         """A positive factor changes neither symmetries nor which coordinates are equal."""
-        return replace(side(self.base, which, d_k), atoms=None, sizes=None)
+        base, std = side(self.base, which, d_k), self.std_q if which == "q" else self.std_k
+        atoms, sizes = base.atoms, base.sizes
+
+        def larger(p: int, b: Array) -> Pair:
+            assert sizes is not None
+            inside, beyond = sizes(p, b / std)
+            return std**p * inside, beyond
+
+        return replace(base, atoms=atoms and tuple((std * value, p) for value, p in atoms),
+                       sizes=sizes and larger, image=base.mapped(np.full(d_k, std)))
 
 
 shifted = Shifted

@@ -11,19 +11,18 @@ import numpy as np
 
 from mcverify.laws.coordinates import Iid, normal, require_iid
 from mcverify.laws.law import (
-    Array,
     Law,
     LawBase,
     Moments,
     Pair,
     Rng,
-    Side,
     Which,
     require,
     require_between,
     require_law,
     side,
 )
+from mcverify.laws.side import Array, Side
 
 
 def _require_centred(law: Iid, name: str) -> None:
@@ -45,6 +44,7 @@ class Memory(LawBase):
 
     base: Iid
     rho: float
+    tokens_independent = False
 
     def __post_init__(self) -> None:
         _require_centred(self.base, self.kind)
@@ -91,6 +91,7 @@ class Topic(LawBase):
     base: Iid
     strength: float
     coupled = True
+    tokens_independent = False
 
     def __post_init__(self) -> None:
         _require_centred(self.base, self.kind)
@@ -114,7 +115,10 @@ class Topic(LawBase):
     def side(self, which: Which, d_k: int) -> Side:
         """As for ``memory``."""
         base = self.base.side(which, d_k)
-        return base if self.base == normal else base.mixed()
+        if self.base == normal:
+            return base
+        parts = [math.sqrt(part) * np.eye(d_k) for part in (1 - self.strength, self.strength)]
+        return base.mixed(self.base.side(which, 2 * d_k).mapped(np.hstack(parts)))
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,7 @@ class SharedQuery(LawBase):
     """
 
     base: Law
+    tokens_independent = False
 
     def __post_init__(self) -> None:
         require_law(self.base, self.kind)

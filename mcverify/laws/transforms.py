@@ -6,25 +6,13 @@ declared where symmetry or a closed form gives them exactly, and are nan elsewhe
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from mcverify.attention import vectors
-from mcverify.laws.law import (
-    Array,
-    Law,
-    LawBase,
-    Moments,
-    Pair,
-    Rng,
-    Side,
-    Sizes,
-    require,
-    require_law,
-    side,
-)
+from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law, side
+from mcverify.laws.side import Array, Image, Side, Sizes
 
 FAR = 1e3  # nothing is left of the known tails here, and squares do not overflow
 
@@ -61,6 +49,10 @@ class Transformed(LawBase, ABC):
     def after(self, x: Side, d_k: int) -> Pair:
         """Mean (d_k,) and covariance (d_k, d_k) of a vector of which x is known, transformed."""
 
+    def image(self, x: Side, d_k: int) -> Image | None:
+        """The image of a vector of which x is known, transformed; None where it is not known."""
+        return None
+
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
         return self.function(q), self.function(k)
@@ -70,6 +62,9 @@ class Transformed(LawBase, ABC):
         mean_k, cov_k = self.after(side(self.base, "k", d_k), d_k)
         cross = cov_q if self.key_is_query else np.full((d_k, d_k), math.nan if self.coupled else 0)
         return Moments(mean_q, mean_k, cov_q, cov_k, cross)
+
+    def side(self, which: Which, d_k: int) -> Side:
+        return Side(image=self.image(side(self.base, which, d_k), d_k))
 
 
 @dataclass(frozen=True)
@@ -102,6 +97,14 @@ class LayerNorm(Transformed):
         variance = self.gain**2 * (1 - x.all_equal) if self.epsilon == 0 else math.nan
         return _diagonal(d_k, 0.0, variance, other=-variance / (d_k - 1))
 
+    def image(self, x: Side, d_k: int) -> Image | None:
+        """A direction that was uniform is so among vectors of mean 0, in d_k − 1 dimensions."""
+        known = self.epsilon == 0 and d_k > 1 and _no_direction(x)
+        if not known or x.image is None or np.ptp(x.image.mean) > 0:
+            return None
+        centring = np.eye(d_k) - 1 / d_k
+        return _on_sphere(self.gain * math.sqrt(d_k / (d_k - 1)) * centring, d_k - 1)
+
 
 @dataclass(frozen=True)
 class RmsNorm(Transformed):
@@ -128,6 +131,16 @@ class RmsNorm(Transformed):
         known = x.exchangeable and self.epsilon == 0
         return _diagonal(d_k, 0.0, self.gain**2 * (1 - x.all_zero) if known else math.nan)
 
+    def image(self, x: Side, d_k: int) -> Image | None:
+        """Coins stay coins, and a direction that was uniform is all that is left."""
+        root = np.full(d_k, self.gain)
+        if self.epsilon != 0:
+            return None
+        if x.symmetric and x.atoms and len({abs(value) for value, _ in x.atoms} | {0.0}) == 2:
+            return Image(root, np.zeros(d_k), third=0.0, fourth=1.0)
+        centred = x.image is not None and not x.image.mean.any()
+        return _on_sphere(root, d_k) if centred and _no_direction(x) else None
+
 
 @dataclass(frozen=True)
 class UnitNorm(Transformed):
@@ -145,6 +158,10 @@ class UnitNorm(Transformed):
         mean, cov = RmsNorm(self.base).after(x, d_k)
         return mean, cov / d_k
 
+    def image(self, x: Side, d_k: int) -> Image | None:
+        image = RmsNorm(self.base).image(x, d_k)
+        return image and image.mapped(np.full(d_k, d_k**-0.5))
+
 
 @dataclass(frozen=True)
 class Clipped(Transformed):
@@ -161,12 +178,16 @@ class Clipped(Transformed):
         return np.asarray(vectors.clip(x, self.bound), np.float64)
 
     def after(self, x: Side, d_k: int) -> Pair:
-        def square(sizes: Sizes) -> float:
-            bound = min(self.bound, FAR)
-            inside, beyond = sizes(2, np.array(bound))
-            return float(inside + bound**2 * beyond)
+        return _one_by_one(self, x, d_k)
 
-        return _one_by_one(self.function, square, x, d_k)
+    def image(self, x: Side, d_k: int) -> Image | None:
+        return _image_one_by_one(self, x, d_k)
+
+    def power(self, sizes: Sizes, p: int) -> float:
+        """E abs(x)^p of a coordinate, from the law of its size before."""
+        bound = min(self.bound, FAR)
+        inside, beyond = sizes(p, np.array(bound))
+        return float(inside + bound**p * beyond)
 
 
 @dataclass(frozen=True)
@@ -185,26 +206,54 @@ class Quantised(Transformed):
         return np.asarray(vectors.quantise(x, self.bits, self.bound), np.float64)
 
     def after(self, x: Side, d_k: int) -> Pair:
-        def square(sizes: Sizes) -> float:
-            # Level j is passed with P(abs(x) > (j − 1/2)·step), and j² is the sum of 2i − 1 to j.
-            j = np.arange(1, 2 ** (self.bits - 1))
-            step = self.bound / len(j)
-            _, beyond = sizes(2, np.minimum((j - 0.5) * step, FAR))
-            return float(step * math.sqrt(np.sum((2 * j - 1) * beyond))) ** 2
+        return _one_by_one(self, x, d_k)
 
-        return _one_by_one(self.function, square, x, d_k)
+    def image(self, x: Side, d_k: int) -> Image | None:
+        return _image_one_by_one(self, x, d_k)
+
+    def power(self, sizes: Sizes, p: int) -> float:
+        """E abs(x)^p of a coordinate, from the law of its size before."""
+        # Level j is passed with P(abs(x) > (j − 1/2)·step), and brings j^p − (j − 1)^p.
+        j = np.arange(1, 2 ** (self.bits - 1))
+        step = self.bound / len(j)
+        _, beyond = sizes(p, np.minimum((j - 0.5) * step, FAR))
+        return float(step * np.sum((j**p - (j - 1) ** p) * beyond) ** (1 / p)) ** p
 
 
-def _one_by_one(
-    function: Callable[[Array], Array], square: Callable[[Sizes], float], x: Side, d_k: int
-) -> Pair:
-    """Mean and covariance after an odd function of each coordinate, and the mean of its square."""
-    if not x.symmetric:
-        return _diagonal(d_k, math.nan, math.nan, other=0.0 if x.independent else math.nan)
+def _even_moment(law: Clipped | Quantised, x: Side, p: int) -> float:
+    """E f(x)^p of a coordinate, for the odd function f of the law; nan where it is not known."""
     if x.atoms is not None:
         values, shares = np.array(x.atoms).T
-        return _diagonal(d_k, 0.0, float(shares @ function(values) ** 2))
-    return _diagonal(d_k, 0.0, math.nan if x.sizes is None else square(x.sizes))
+        return float(shares @ law.function(values) ** p)
+    return math.nan if x.sizes is None else law.power(x.sizes, p)
+
+
+def _one_by_one(law: Clipped | Quantised, x: Side, d_k: int) -> Pair:
+    if not x.symmetric:
+        return _diagonal(d_k, math.nan, math.nan, other=0.0 if x.independent else math.nan)
+    return _diagonal(d_k, 0.0, _even_moment(law, x, 2))
+
+
+def _image_one_by_one(law: Clipped | Quantised, x: Side, d_k: int) -> Image | None:
+    variance = _even_moment(law, x, 2)
+    if not (x.symmetric and x.independent and variance > 0):
+        return None
+    fourth = _even_moment(law, x, 4) / variance**2
+    return Image(np.full(d_k, math.sqrt(variance)), np.zeros(d_k), third=0.0, fourth=fourth)
+
+
+def _no_direction(x: Side) -> bool:
+    """Whether the vector less its mean has a direction that is uniform on the sphere."""
+    image = x.image
+    return (image is not None and image.round and image.root.ndim == 1
+            and bool(np.ptp(image.root) == 0 < abs(image.root[0])))
+
+
+def _on_sphere(root: Array, dimensions: int) -> Image:
+    # The fourth moments of a uniform direction u are those of normal z over E abs(z)^4, so √d·u
+    # is as r·z with E r⁴ = d²/(d(d + 2)).
+    return Image(root, np.zeros(len(root)), third=0.0, fourth=3.0,
+                 scale_fourth=dimensions / (dimensions + 2), round=True)
 
 
 def _diagonal(

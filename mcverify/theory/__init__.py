@@ -28,8 +28,10 @@ from mcverify.theory.moments import (
     topic_mean,
     topic_variance,
 )
+from mcverify.theory.scores import ScoreMoments, score_moments
 
 __all__ = [
+    "ScoreMoments",
     "additive",
     "alignment",
     "coin_sum_mean_size",
@@ -50,6 +52,7 @@ __all__ = [
     "random_sign_variance",
     "rotary",
     "scaled_vector_kurtosis",
+    "score_moments",
     "softmax",
     "topic_block_variance",
     "topic_mean",

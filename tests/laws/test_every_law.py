@@ -172,6 +172,30 @@ def test_what_is_known_of_a_side_holds_of_the_draws(law, which):
             assert_share(happens, share)
 
 
+@pytest.mark.parametrize("which", ["q", "k"])
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_image_has_the_moments_up_to_the_fourth_of_the_draws(law, which):
+    d_k = width(law)
+    image, m = side(law, which, d_k).image, law.moments(d_k)
+    if image is None:
+        return
+    np.testing.assert_allclose(image.mean, m.mean_q if which == "q" else m.mean_k, atol=1e-12)
+    np.testing.assert_allclose(image.cov, m.cov_q if which == "q" else m.cov_k, atol=1e-12)
+    if image.fourth > 3 or image.scale_fourth > 1 or not law.tokens_independent:
+        return  # fourth powers are too heavy for an interval of their mean from few draws
+    w = np.linspace(1, -0.4, d_k)
+    a = w * image.root if image.root.ndim == 1 else w @ image.root
+    a /= math.sqrt(np.sum(a**2))
+
+    def powers(blocks):
+        x = law.draw(np.random.default_rng(5), blocks, TOKENS, d_k)["qk".index(which)]
+        y = (x - image.mean) @ w / math.sqrt(np.sum((w @ image.cov) * w))
+        return np.stack([(y**3).mean(axis=1), (y**4).mean(axis=1)], axis=1)
+
+    assert_mean(powers, [image.third * np.sum(a**3),
+                         image.scale_fourth * (3 + (image.fourth - 3) * np.sum(a**4))])
+
+
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_coupled_says_whether_a_token_s_own_key_follows_its_query(law):
     # Rank correlation of sizes and of values shows every coupling that these laws have.

@@ -1,0 +1,89 @@
+"""What is known of one vector, a query or a key, beside its first two moments."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Sizes = Callable[[int, Array], tuple[Array, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """A vector x = r·Az + m, or one whose moments up to the fourth are those of such a vector.
+
+    z has independent coordinates of mean 0 and variance 1, and r >= 0 is a number independent of
+    z with E r² = 1. It is what the fourth moments of a score need to be known of either side.
+
+    Attributes
+    ----------
+    root : A, (d_k, any number), or (d_k,) for a diagonal.
+    mean : m, (d_k,).
+    third, fourth : E z³ and E z⁴ of a coordinate of z; nan where they are not known, and the third
+        also where neither it is 0 nor r is 1.
+    scale_fourth : E r⁴, which is 1 if r is.
+    round : z has a direction that is uniform on the sphere.
+    """
+
+    root: Array
+    mean: Array
+    third: float
+    fourth: float
+    scale_fourth: float = 1.0
+    round: bool = False
+
+    def mapped(self, matrix: Array) -> "Image":
+        """That of the vector matrix·x, for a (d, d_k) matrix, or (d_k,) for a diagonal."""
+        if matrix.ndim == 1:
+            return replace(self, root=(self.root.T * matrix).T, mean=matrix * self.mean)
+        root = matrix @ self.root if self.root.ndim == 2 else matrix * self.root
+        return replace(self, root=root, mean=matrix @ self.mean)
+
+    @property
+    def cov(self) -> Array:
+        """AA', (d_k, d_k)."""
+        return self.root @ self.root.T if self.root.ndim == 2 else np.diag(self.root**2)
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is known of one vector, a query or a key. By default it is nothing.
+
+    Attributes
+    ----------
+    exchangeable : any order of the coordinates has the same law.
+    symmetric : any choice of signs for the coordinates has the same law.
+    independent : the coordinates are independent and identically distributed.
+    all_equal, all_zero : the probability that all d_k > 1 coordinates are equal, and that all are
+        0; nan if unknown.
+    atoms : of independent coordinates that take finitely many values, those and their
+        probabilities.
+    sizes : of independent coordinates, (p, b) -> E abs(x)^p where abs(x) <= b, for p = 2 and 4,
+        and P(abs(x) > b).
+    image : gives the fourth moments; None where they are unknown or do not exist.
+    """
+
+    exchangeable: bool = False
+    symmetric: bool = False
+    independent: bool = False
+    all_equal: float = math.nan
+    all_zero: float = math.nan
+    atoms: tuple[tuple[float, float], ...] | None = None
+    sizes: Sizes | None = None
+    image: Image | None = None
+
+    def mapped(self, matrix: Array) -> Image | None:
+        """The image of matrix·x, as in ``Image.mapped``, if that of x is known."""
+        return None if self.image is None else self.image.mapped(matrix)
+
+    def mixed(self, image: Image | None = None) -> "Side":
+        """The same after a function of each coordinate that is odd, or sums of independent copies.
+
+        >>> Side(symmetric=True, all_zero=0.5).mixed() == Side(symmetric=True)
+        True
+        """
+        return replace(self, all_equal=math.nan, all_zero=math.nan, atoms=None, sizes=None,
+                       image=image)

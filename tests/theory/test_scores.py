@@ -1,0 +1,219 @@
+"""Moments of scores: enumerated, by quadrature that is exact, in closed form, and in draws."""
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from agreement import assert_mean
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcverify import laws, theory
+from mcverify.attention import matched_scores, other_scores, scores
+from mcverify.laws.coordinates import Iid
+from mcverify.laws.law import LawBase
+from mcverify.laws.side import Image, Side
+from mcverify.theory import score_moments
+
+PAIRS = {"all": scores, "other": other_scores, "matched": matched_scores}
+
+
+@dataclass(frozen=True)
+class Values:
+    """A coordinate of mean 0 and variance 1 that takes these values with these probabilities."""
+
+    values: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    def moment(self, n):
+        return float(np.power(self.values, n) @ np.array(self.shares))
+
+    def outcomes(self, m):
+        """All vectors of m independent coordinates, and their probabilities."""
+        z = np.array([*itertools.product(self.values, repeat=m)]).reshape(-1, m)
+        return z, np.prod(np.array([*itertools.product(self.shares, repeat=m)]), axis=1)
+
+    @property
+    def law(self):
+        return Iid(f"values-{hash(self)}", lambda rng, shape: rng.choice(
+            self.values, shape, p=self.shares), self.moment(4), skewness=self.moment(3))
+
+
+def two_points(p):
+    return Values((-math.sqrt(p / (1 - p)), math.sqrt((1 - p) / p)), (1 - p, p))
+
+
+COIN = two_points(0.5)
+SPARSE = Values((-2.0, 0.0, 2.0), (1 / 8, 3 / 4, 1 / 8))
+# Three nodes of Gauss and Hermite have the moments of the normal law up to the fifth; a fourth
+# moment of scores is a polynomial of degree 4 in each coordinate.
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(3)
+NORMAL = Values(tuple(NODES), tuple(WEIGHTS / WEIGHTS.sum()))
+
+
+def enumerated(q, p_q, k, p_k):
+    """The moments of q·k over all queries and keys, (outcomes, d_k) with their probabilities."""
+    s = q @ k.T
+    mean = p_q @ s @ p_k
+    s = s - mean
+    return {"mean": mean, "variance": p_q @ s**2 @ p_k, "fourth": p_q @ s**4 @ p_k,
+            "shared_query": p_q @ (s**2 @ p_k) ** 2, "shared_key": (p_q @ s**2) ** 2 @ p_k,
+            "query_share": p_q @ (s @ p_k) ** 2, "key_share": (p_q @ s) ** 2 @ p_k}
+
+
+def assert_moments(found, expected):
+    scale = max(1.0, abs(expected["fourth"]))
+    for name, value in expected.items():
+        assert getattr(found, name) == pytest.approx(value, rel=1e-9, abs=1e-11 * scale), name
+
+
+@settings(max_examples=60)
+@given(st.sampled_from([COIN, SPARSE, NORMAL, two_points(0.2)]), st.integers(1, 3),
+       st.integers(1, 4), st.booleans(), st.booleans(), st.integers(0, 2**32))
+def test_linear_images_enumerated(base, d_k, m, diagonal_q, diagonal_k, seed):
+    rng = np.random.default_rng(seed)
+    roots = [rng.standard_normal(d_k) if diagonal else rng.standard_normal((d_k, m))
+             for diagonal in (diagonal_q, diagonal_k)]
+    means = rng.standard_normal((2, d_k)) * rng.integers(0, 2, (2, 1))
+    law = laws.linear(base.law, *roots, *means)
+    sides = []
+    for root, mean in zip(roots, means, strict=True):
+        root = np.diag(root) if root.ndim == 1 else root
+        z, p = base.outcomes(root.shape[1])
+        sides += [z @ root.T + mean, p]
+    assert_moments(score_moments(law, d_k), enumerated(*sides))
+
+
+@dataclass(frozen=True)
+class Given(LawBase):
+    """A law of which only the images of its sides are given."""
+
+    q: Image
+    k: Image
+
+    def side(self, which, d_k):
+        return Side(image=self.q if which == "q" else self.k)
+
+    draw = moments = None
+
+
+@pytest.mark.parametrize("base", [COIN, SPARSE, NORMAL])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_random_scales_enumerated(base, shifted):
+    rng, sides, images = np.random.default_rng(1), [], []
+    for low, high in ((0.5, 2.0), (0.2, 3.0)):  # E r² = 1 with shares that make it so
+        share = (1 - low**2) / (high**2 - low**2)
+        root, mean = rng.standard_normal((3, 2)), shifted * rng.standard_normal(3)
+        z, p = base.outcomes(2)
+        x = np.concatenate([low * z, high * z]) @ root.T + mean
+        sides += [x, np.concatenate([(1 - share) * p, share * p])]
+        images.append(Image(root, mean, 0.0, base.moment(4),
+                            scale_fourth=(1 - share) * low**4 + share * high**4))
+    assert_moments(score_moments(Given(*images), 3), enumerated(*sides))
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 7, 64, 4096])
+@pytest.mark.parametrize(("q", "k"), [
+    (laws.normal, laws.normal), (laws.laplace, laws.rademacher), (laws.exponential, laws.uniform),
+    (laws.sparse(0.1), laws.student_t(9))], ids=str)
+def test_closed_form_of_independent_coordinates(q, k, d_k):
+    found = score_moments(laws.independent(q, k), d_k)
+    a, b = q.fourth_moment, k.fourth_moment
+    assert found.variance == d_k
+    assert found.fourth == pytest.approx(3 * (d_k**2 + d_k * (a - 1)) + (b - 3) * a * d_k)
+    assert found.kurtosis == pytest.approx(theory.dot_kurtosis(a, b, d_k))
+    assert found.shared_query == pytest.approx(d_k**2 + d_k * (a - 1))
+    assert found.shared_key == pytest.approx(d_k**2 + d_k * (b - 1))
+
+
+@pytest.mark.parametrize("d_k", [1, 3, 64])
+@pytest.mark.parametrize("df", [5, 14])
+def test_closed_form_with_a_common_scale(df, d_k):
+    law = laws.common_scale(laws.normal, df)
+    for same in (law, laws.multivariate_t(df, 0)):
+        assert score_moments(same, d_k).kurtosis == pytest.approx(theory.scaled_vector_kurtosis(
+            law.scale_fourth_moment, law.scale_fourth_moment, d_k))
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 3, 10])
+def test_cosines_and_normed_scores(d_k):
+    # q·k of two uniform directions is a coordinate of one: its square is Beta(1/2, (d − 1)/2).
+    found = score_moments(laws.unit_norm(laws.scaled(laws.normal, 3, 2)), d_k)
+    assert found.variance == pytest.approx(1 / d_k)
+    assert found.fourth == pytest.approx(3 / (d_k * (d_k + 2)))
+    assert found.shared_query == pytest.approx(1 / d_k**2)
+    if d_k > 1:  # of length √d_k, in d_k − 1 dimensions
+        found = score_moments(laws.layer_norm(laws.shifted(laws.normal, 1.0), gain=2.0), d_k)
+        expected = (4 * d_k) ** 4 * 3 / ((d_k - 1) * (d_k + 1))
+        assert found.fourth == pytest.approx(expected)
+        assert found.shared_key == pytest.approx((4 * d_k) ** 4 / (d_k - 1) ** 2)
+        assert score_moments(laws.layer_norm(laws.normal), 1) is None
+    coins = score_moments(laws.rms_norm(laws.scaled(laws.rademacher, 2.0, 3.0)), d_k)
+    assert_moments(coins, vars(score_moments(laws.rademacher, d_k)))
+
+
+@settings(max_examples=20)
+@given(st.sampled_from([COIN, two_points(0.3)]), st.integers(1, 2), st.integers(1, 2),
+       st.sampled_from(["all", "other", "matched"]), st.booleans(), st.integers(0, 2**32))
+def test_block_values_enumerated(base, d_k, tokens, pairs, shifted, seed):
+    tokens = max(tokens, 1 + (pairs == "other"))
+    rng = np.random.default_rng(seed)
+    roots, means = rng.standard_normal((2, d_k, 2)), shifted * rng.standard_normal((2, d_k))
+    found = score_moments(laws.linear(base.law, *roots, *means), d_k)
+    z, p = base.outcomes(2 * tokens)
+    q, k = (z.reshape(-1, tokens, 2) @ root.T + mean
+            for root, mean in zip(roots, means, strict=True))
+    both = np.arange(len(z))
+    first, second = (x.ravel() for x in np.meshgrid(both, both))
+    s = PAIRS[pairs](q[first], k[second]).reshape(len(first), -1) - found.mean
+    weights = p[first] * p[second]
+    for values, variance in ((s.mean(axis=1), found.mean_variance(tokens, pairs)),
+                             ((s**2).mean(axis=1), found.square_variance(tokens, pairs))):
+        mean = weights @ values
+        assert variance == pytest.approx(weights @ (values - mean) ** 2, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(("law", "d_k"), [
+    (laws.autoregressive(laws.uniform, 0.7), 4), (laws.shifted(laws.uniform, 0.5), 8),
+    (laws.rotary(laws.unequal(laws.rademacher, 1), 3), 8), (laws.quantised(laws.normal, 3, 2.0), 8),
+    (laws.clipped(laws.scaled(laws.laplace, 2.0, 1.0), 1.0), 8), (laws.layer_norm(laws.normal), 8),
+    (laws.projected(laws.uniform, laws.initialisation.lecun(), 6, weights=1, shared=False), 4),
+], ids=str)
+def test_block_values_drawn(law, d_k):
+    tokens = 4
+    found = score_moments(law, d_k)
+    assert found.mean == pytest.approx(theory.dot_mean(law, d_k), abs=1e-12)
+    assert found.variance == pytest.approx(theory.dot_variance(law, d_k))
+
+    def squares(blocks):
+        s = scores(*law.draw(np.random.default_rng(5), blocks, tokens, d_k)) - found.mean
+        block = (s**2).mean(axis=(1, 2))
+        return np.stack([s.mean(axis=(1, 2)) ** 2, (block - found.variance) ** 2], axis=1)
+
+    assert_mean(squares, [found.mean_variance(tokens), found.square_variance(tokens)])
+
+
+@pytest.mark.parametrize("law", [
+    laws.correlated(laws.normal, 0.5), laws.memory(laws.normal, 0.5), laws.topic(laws.normal, 0.5),
+    laws.shared_query(laws.normal), laws.shifted(laws.memory(laws.normal, 0.5), 1.0),
+    laws.independent(laws.normal, laws.memory(laws.normal, 0.5)),
+    laws.projected(laws.normal, laws.initialisation.lecun(), 8),
+    laws.projected(laws.normal, laws.initialisation.lecun(), 8, shared=False),
+    laws.student_t(4), laws.common_scale(laws.normal, 4), laws.stable(1.5), laws.sign_products,
+    laws.rms_norm(laws.laplace), laws.layer_norm(laws.normal, epsilon=0.1),
+    laws.clipped(laws.exponential, 1.0), laws.clipped(laws.equicorrelated(laws.normal, 0.5), 1.0),
+], ids=str)
+def test_what_is_not_known_is_none(law):
+    assert score_moments(law, 4) is None
+
+
+def test_an_unknown_third_moment_matters_only_with_means():
+    unknown = replace(laws.exponential, name="unknown", skewness=math.nan)
+    assert score_moments(unknown, 4) == score_moments(laws.exponential, 4)
+    assert score_moments(laws.shifted(unknown, 1.0), 4) is None
+    assert score_moments(laws.shifted(laws.exponential, 1.0), 4) is not None
+    # Not even a known one is enough beside a random scale, whose third moment nobody gives.
+    assert score_moments(laws.common_scale(laws.exponential, 9), 4) is not None
+    assert score_moments(laws.shifted(laws.common_scale(laws.exponential, 9), 1.0), 4) is None
