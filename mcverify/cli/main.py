@@ -221,6 +221,36 @@ def check_claim(files: to.Files) -> Exit:
 
 
 @app.command()
+def probe(
+    target: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help=(
+        "attend(q, k, v) of (batch, heads, tokens, width), as module:function or file.py:function"
+    ))],
+    d_k: to.Size = 64,
+    d_v: to.Size = 64,
+    heads: to.Size = 1,
+    kv_heads: to.MaybeSize = None,
+    tokens: to.MaybeSize = None,
+    d_model: to.MaybeSize = None,
+    padded: to.MaybeSize = None,
+    mscale: Annotated[float | None, typer.Option(metavar="X", show_default=False, help=(
+        "the factor of a context extension"))] = None,
+    declared: Annotated[str | None, typer.Option(metavar="SCALE", show_default=False, help=(
+        'what the scale should be: a number or a formula, e.g. "1/sqrt(d_k)"'))] = None,
+    dtype: Annotated[str | None, typer.Option(metavar="TYPE", show_default=False, help=(
+        "what attend is handed, e.g. float32 or torch.bfloat16; default: NumPy's float64"))] = None,
+    seed: to.Seed = 0,
+) -> Exit:
+    """Tell which scale an attention function of your own really uses."""
+    from mcverify.probing.command import probe_command
+
+    text, status = probe_command(
+        target, dtype, d_k=d_k, d_v=d_v, heads=heads, kv_heads=kv_heads, tokens=tokens,
+        d_model=d_model, padded=padded, mscale=mscale, declared=declared, seed=seed)
+    terminal.show(text)
+    return Exit(status)
+
+
+@app.command()
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help=(
         "of the claim and its file, e.g. my_claim"))],

@@ -117,6 +117,10 @@ Jobs = Annotated[int | None, Option(
     help="processes, on whose number no result depends; default: one a core")]
 
 
+Size = Annotated[int, Option(metavar="N", parser=_whole(1))]
+MaybeSize = Annotated[int | None, Option(metavar="N", parser=_whole(1), show_default=False)]
+
+
 def rate_of(what: str) -> Any:
     """The option --error-rate of a case or of a table."""
     return Option(metavar="R", parser=_rate, help=f"how often at most {what} may be false")

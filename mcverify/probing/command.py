@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mcverify.declare.fault import UsageError
 from mcverify.probing.probe import probe
 
@@ -15,13 +17,17 @@ def probe_command(target: str, dtype: str | None = None, **options: Any) -> tupl
 
     1 where a declared scale is not what was measured, or nothing could be. ``dtype`` is a name,
     such as "float32" or "torch.bfloat16"; the other options are those of ``probe``. Raises
-    UsageError for a target that is not there and for what ``probe`` refuses.
+    UsageError for a target that is not there, or raises, and for what ``probe`` refuses.
     """
     attend = _function(target)
     try:
         found = probe(attend, dtype=_type(dtype), **options)
-    except ValueError as error:
-        raise UsageError(f"{target}: {error}") from None
+    except Exception as error:
+        notes = getattr(error, "__notes__", ())  # which an error of the function itself has
+        if not notes and not isinstance(error, ValueError):
+            raise
+        what = f"{type(error).__name__}: {error}; {notes[-1]}" if notes else str(error)
+        raise UsageError(f"{target}: {what}") from None
     return str(found), int(bool(found.reason) or found.agrees is False)
 
 
@@ -30,13 +36,14 @@ def _function(target: str) -> Any:
     if not place or not name:
         raise UsageError(f"{target!r}: must name a function as module:function or file.py:function")
     try:
-        function = getattr(_module(place), name)
-    except (ImportError, OSError) as error:
-        raise UsageError(f"{target}: {error}; run it where {place} can be imported") from None
-    except AttributeError:
-        raise UsageError(f"{target}: {place} has no {name!r}; name one of its functions") from None
+        module = _module(place)
+    except Exception as error:
+        raise UsageError(f"{target}: {place} cannot be imported: {type(error).__name__}: {error}; "
+                         "run it where it can") from None
+    function = getattr(module, name, None)
     if not callable(function):
-        raise UsageError(f"{target}: must be a function of q, k, v, not {type(function).__name__}")
+        has = "has no" if function is None else "has, but not as a function,"
+        raise UsageError(f"{target}: {place} {has} {name}; name a function of q, k, v")
     return function
 
 
@@ -56,6 +63,9 @@ def _module(place: str) -> Any:
 
 
 def _type(name: str | None) -> Any:
-    if name is None or not name.startswith("torch."):
-        return name
-    return getattr(importlib.import_module("torch"), name.removeprefix("torch."))
+    package, _, of = (name or "").rpartition(".")
+    try:
+        return getattr(importlib.import_module(package), of) if package else name and np.dtype(name)
+    except (ImportError, AttributeError, TypeError):
+        raise UsageError(f"--dtype {name}: must be a type of NumPy, or of a package that is there, "
+                         "such as float32, torch.bfloat16 or jax.numpy.bfloat16") from None
