@@ -14,7 +14,7 @@ from mcverify.conformance.controls import missing_moments
 from mcverify.conformance.remarks import Doubt, Note, Problem, Remark, place_of
 from mcverify.declare.claim import Case, Claim
 from mcverify.judge.measure import describe
-from mcverify.judge.run import MAX_TABLE
+from mcverify.judge.trial import MAX_TABLE
 from mcverify.judge.world import Array
 from mcverify.laws import Law
 from mcverify.statistic import Statistic, proportion

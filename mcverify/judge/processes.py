@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import (
@@ -29,7 +29,7 @@ PRELOADED = ["mcverify.judge.measure"]
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB")}
 
 Function = Callable[..., Any]
-Calls = Sequence[tuple[Any, ...]]  # their arguments
+Calls = Iterable[tuple[Any, ...]]  # their arguments
 OnStep = Callable[[int, int], None]  # of a call's index and a step of it
 Spread = Callable[..., Iterator[tuple[int, Any]]]
 
@@ -55,6 +55,7 @@ def workers(jobs: int | None = None) -> Iterator[Spread]:
     and no call is made a second time. BLAS runs on one thread either way, since its result may
     depend on their number in the last bit. Ctrl-C is left to the parent, and processes end with it.
 
+    ``calls`` may be an iterator that goes on after its end, once a result has added to it.
     ``spread(…, on_step=…)`` calls on_step(index, step) here when a call begins, with a step of -1,
     and at each step that it notes. An exception in a call is raised here.
 
@@ -136,9 +137,12 @@ def _calls_in(
             return
 
     try:
-        for worker in made:
-            begin(worker)
-        while at_work:
+        while True:
+            for worker in made:
+                if worker not in at_work:
+                    begin(worker)
+            if not at_work:
+                return
             ready = set(connection.wait([sign for worker in at_work for sign in worker.signs]))
             for worker in [worker for worker in at_work if not ready.isdisjoint(worker.signs)]:
                 kind, value = worker.message()

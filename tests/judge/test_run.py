@@ -319,7 +319,7 @@ def test_a_rare_event_is_not_refuted_before_it_occurs():
 
 
 def test_a_quantile_that_would_keep_too_many_numbers_says_so(monkeypatch):
-    monkeypatch.setattr("mcverify.judge.run.MAX_TABLE", 2**12)
+    monkeypatch.setattr("mcverify.judge.trial.MAX_TABLE", 2**12)
     finding = judged(lambda q: q, median, within=absolute(1e-6))
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert "let the body return fewer a block" in finding.reason

@@ -1,0 +1,114 @@
+"""Which chunks are to be measured next: worlds by worlds, look by look, costly ones first."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import Any
+
+from mcverify.judge.finding import Finding
+from mcverify.judge.measure import Measurement, Outcome
+from mcverify.judge.processes import Killed
+from mcverify.judge.trial import Trial
+from mcverify.judge.world import World
+from mcverify.verdict import LOOKS, looks
+
+
+@dataclass
+class Group:
+    """The trials of a world at a look, which all see the same chunks, and how many are awaited."""
+
+    world: World
+    trials: list[Trial]
+    look: int
+    awaited: int = 0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A chunk of a group's world: its first block, its blocks, and the trials that look at it."""
+
+    group: Group
+    trials: tuple[Trial, ...]
+    first: int
+    blocks: int
+
+
+class Schedule:
+    """The calls of ``measure`` that are to be made, as far as they are known by now.
+
+    An iterator that may go on after it has ended, when ``settle`` has added to it. Groups with the
+    most work left come first, so that none is left to the end. A group that is not decided at a
+    look goes on at once.
+    """
+
+    def __init__(self, trials: Iterable[Trial], seed: int) -> None:
+        self.seed = seed
+        self.waiting: list[tuple[float, int, Task]] = []  # a heap, the costliest first
+        self.counted = 0
+        self.issued: list[Task] = []
+        self.drawn: dict[World, dict[bytes, int]] = {}  # first blocks of chunks, by their digests
+        worlds: dict[World, list[Trial]] = {}
+        for trial in trials:
+            worlds.setdefault(trial.world, []).append(trial)
+        for world, those in worlds.items():
+            self._look(Group(world, those, 0))
+
+    def __iter__(self) -> "Schedule":
+        return self
+
+    def __next__(self) -> tuple[Any, ...]:
+        if not self.waiting:
+            raise StopIteration
+        _, _, task = heappop(self.waiting)
+        self.issued.append(task)
+        references = [trial.reference for trial in task.trials]
+        return references, self.seed, task.first, task.blocks
+
+    def settle(self, index: int, result: Measurement | Killed) -> Iterator[Finding]:
+        """Hand the result of a call to its trials; findings of those that it decides."""
+        task = self.issued[index]
+        group = task.group
+        for trial, outcome in zip(task.trials, self._outcomes(task, result), strict=True):
+            if outcome is not None:
+                trial.outcomes[task.first] = outcome
+        group.awaited -= 1
+        if group.awaited:
+            return
+        undecided = []
+        for trial in group.trials:
+            if finding := trial.judged(last=group.look == LOOKS - 1):
+                yield finding
+            else:
+                undecided.append(trial)
+        if undecided:
+            self._look(Group(group.world, undecided, group.look + 1))
+
+    def _outcomes(self, task: Task, result: Measurement | Killed) -> list[Outcome | None]:
+        """What a call tells of each trial; None for those that it is made for once more."""
+        if isinstance(result, Killed):
+            message = f"its process was killed ({result.how})"
+            if result.step < 0:  # while drawing, for which no single trial is to blame
+                return [message] * len(task.trials)
+            # The others look at the same draws, which have harmed none of them.
+            others = tuple(trial for step, trial in enumerate(task.trials) if step != result.step)
+            if others:
+                self._add(replace(task, trials=others))
+            return [message if step == result.step else None for step in range(len(task.trials))]
+        other = self.drawn.setdefault(task.group.world, {}).setdefault(result.digest, task.first)
+        if result.digest and other != task.first:
+            return [f"the law draws the same blocks at {other} again; let draw() use nothing but "
+                    "the rng that it is given"] * len(task.trials)
+        return [*result.outcomes]
+
+    def _look(self, group: Group) -> None:
+        start, stop = looks()[group.look]
+        for first, blocks in group.world.chunks(start, stop):
+            self._add(Task(group, tuple(group.trials), first, blocks))
+
+    def _add(self, task: Task) -> None:
+        start, stop = looks()[task.group.look]
+        world = task.group.world
+        cost = (stop - start) * world.tokens * world.d_k * len(task.trials)
+        self.counted += 1
+        task.group.awaited += 1
+        heappush(self.waiting, (-cost, self.counted, task))

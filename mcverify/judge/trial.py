@@ -1,0 +1,142 @@
+"""One case on its way from block values to a verdict, look by look."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from mcverify.declare.claim import Case
+from mcverify.declare.rules import call
+from mcverify.judge.finding import Finding
+from mcverify.judge.independence import PIECES, check_pieces
+from mcverify.judge.measure import (
+    GlobalRandomness,
+    Measured,
+    Outcome,
+    describe,
+    own_faults,
+    refer,
+)
+from mcverify.judge.world import statistic_of, world_of
+from mcverify.statistic import Estimate
+from mcverify.statistic.jackknife import wrong_influence
+from mcverify.verdict import Verdict, judge, look_rate, looks
+
+Array = NDArray[np.float64]
+
+MAX_TABLE = 2**23  # numbers a case may keep (64 MiB); only quantiles keep many
+UNKNOWN = Estimate(math.nan, math.nan, -math.inf, math.inf)
+
+
+class Trial:
+    """One case on its way to a verdict."""
+
+    def __init__(self, case: Case, seed: int, error_rate: float) -> None:
+        self.case, self.seed, self.error_rate = case, seed, error_rate
+        self.claimed = (math.nan, math.nan)
+        self.outcomes: dict[int, Outcome] = {}  # of the chunks since the last look, by first block
+        self.tables: list[Array] = []
+        self.statistic = case.claim.statistic
+        if case.claim.draws:
+            self.reference, self.world = refer(case), world_of(case)
+
+    def without_drawing(self) -> Finding | None:
+        """What can be said at once: a broken prediction, a hand calculation, a missing moment."""
+        claim, randomness = self.case.claim, GlobalRandomness()
+        try:
+            self.claimed = self.case.claimed
+            randomness.untouched("the prediction")
+            if not claim.draws:
+                table = claim.statistic.block_values(call(claim.body, self.case.drawn))
+                randomness.untouched("the body")
+                if not np.isfinite(table).all():
+                    return self._broken(f"the body returned {table.item()}; it must be finite")
+                return self._decided(claim.statistic.estimate(table, self.error_rate))
+            self.statistic = statistic_of(self.case, self.world)
+        except own_faults() as error:
+            return self._broken(describe(error))
+        missing = self.statistic.missing_moments(self.world.law)
+        return self._open(UNKNOWN, missing) if missing else None
+
+    def judged(self, last: bool) -> Finding | None:
+        """The verdict after a look; None if more must be drawn."""
+        try:
+            if fault := self._take_in():
+                return self._broken(fault)
+            rate = look_rate(self.error_rate, self.statistic.at_all_looks)
+            found = self.statistic.estimate(self.tables[0], rate)
+        except Exception as error:
+            return self._broken(describe(error))
+        if math.isnan(found.value):
+            return self._broken(f"the {self.statistic.name} of these values is not a number")
+        if not found.reason and self._verdict(found) is not Verdict.INCONCLUSIVE:
+            return self._decided(found)
+        if last or found.final:
+            return self._open(found, found.reason or "the measured interval still crosses an edge "
+                                                     "of the claimed one")
+        if 2 * self.tables[0].size > MAX_TABLE:
+            return self._open(found, f"one more look would keep over {MAX_TABLE} numbers; let the "
+                                     "body return fewer a block")
+        return None
+
+    def _take_in(self) -> str:
+        """Take in the outcomes since the last look, in the order of their blocks.
+
+        Returns why there is no estimate, "" if there is one. Raises ValueError if the chunks of
+        the first look tell that blocks depend on each other.
+        """
+        fresh: list[Measured] = []
+        for first in sorted(self.outcomes):
+            outcome = self.outcomes.pop(first)
+            if isinstance(outcome, str):
+                return f"{outcome} (seed {self.seed}, chunk at block {first})"
+            fresh.append(outcome)
+        if not self.tables:
+            if len(fresh) >= PIECES and len(fresh[0].table) > 1:
+                check_pieces("the law or the body", [each.table for each in fresh])
+            if len({each.known for each in fresh}) == 1:
+                self.statistic = self.statistic.informed(fresh[0].known)
+        first_look = not self.tables
+        self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
+        return wrong_influence(self.statistic, self.tables[0]) if first_look else ""
+
+    def _verdict(self, found: Estimate) -> Verdict:
+        return judge((found.low, found.high), self.claimed)
+
+    def _decided(self, found: Estimate) -> Finding:
+        return self._finding(self._verdict(found), found, "")
+
+    def _open(self, found: Estimate, reason: str) -> Finding:
+        return self._finding(Verdict.INCONCLUSIVE, found, reason)
+
+    def _broken(self, message: str) -> Finding:
+        return self._finding(Verdict.INCONCLUSIVE, UNKNOWN, message, broken=True)
+
+    def _finding(
+        self, verdict: Verdict, found: Estimate, reason: str, broken: bool = False
+    ) -> Finding:
+        blocks = sum(len(table) for table in self.tables)
+        return Finding(self.case, self.seed, self.error_rate, verdict, blocks, found.value,
+                       found.stderr, found.low, found.high, *self.claimed, reason,
+                       str(self.statistic.rests_on), broken, self._detects(found, blocks))
+
+    def _detects(self, found: Estimate, blocks: int) -> float:
+        """By how much a claim must be off to be REFUTED with a probability of 0.999, if need be at
+        the last look; in proportion to the prediction if the margin is, nan where unknown.
+        """
+        claim, edges = self.case.claim, [edge for edge in self.claimed if math.isfinite(edge)]
+        if not (self.tables and edges and found.stderr >= 0):
+            return math.nan
+        size = self.tables[0].size // blocks
+        last = max([blocks, *(stop for _, stop in looks() if stop * size <= MAX_TABLE)])
+        stderr = found.stderr * math.sqrt(blocks / last)
+        if stderr == 0 and self.statistic.support:  # the most that values of the range may vary
+            low, high = self.statistic.support
+            stderr = max(math.sqrt(max(0.0, (edge - low) * (high - edge)) / last) for edge in edges)
+        rate = look_rate(self.error_rate)
+        departure = (-ndtri(rate / 2) - ndtri(1 - 0.999)) * stderr
+        if claim.prediction[0] == "equals":
+            departure += (self.claimed[1] - self.claimed[0]) / 2
+        relative = claim.within is not None and claim.within.relative
+        return float(departure / abs(sum(edges) / len(edges)) if relative else departure)
