@@ -23,11 +23,14 @@ def jacobian_norm(p: ArrayLike, kind: str = "frobenius") -> Array:
     if kind not in JACOBIAN_NORMS:
         raise ValueError(f"jacobian_norm(kind={kind!r}): kind must be one of "
                          f"{', '.join(JACOBIAN_NORMS)}")
-    p = np.asarray(p)
-    top = np.max(p, axis=-1)
+    return JACOBIAN_NORMS[kind](*top_and_rest(np.asarray(p)))
+
+
+def top_and_rest(p: Array) -> tuple[Array, Array]:
+    """The largest weight, (...), and the weights with 0 in its place, (..., keys)."""
     rest = np.array(p, dtype=p.dtype if np.issubdtype(p.dtype, np.floating) else np.float64)
     np.put_along_axis(rest, np.argmax(p, axis=-1)[..., None], 0.0, axis=-1)
-    return JACOBIAN_NORMS[kind](top, rest)
+    return np.max(p, axis=-1), rest
 
 
 # The three below take the largest weight m apart from the others r, and write every 1 − m as Σr:

@@ -1,10 +1,11 @@
-"""From widths, numbers of keys and scales to the saturation atlas: how one-hot softmax is there.
+"""Measure how one-hot softmax is at 396 points of d_k, keys and scale, and set it beside theory.
 
 The law is normal. What is measured draws q and k and knows no theory; what is exact draws nothing.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,25 @@ from numpy.polynomial.chebyshev import Chebyshev
 from numpy.typing import NDArray
 
 from mcverify import theory
-from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax
+from mcverify.attention import entropy, softmax
+from mcverify.attention.jacobian import JACOBIAN_NORMS, top_and_rest
 from mcverify.judge.processes import Killed, workers
-from mcverify.judge.world import World
-from mcverify.laws import normal
+from mcverify.judge.world import generator
 
 Array = NDArray[np.float64]
-Floats = NDArray[np.floating[Any]]
 Row = dict[str, Any]
+Point = tuple[int, int, str]
 
 WIDTHS = tuple(2**i for i in range(11))  # d_k of 1 to 1024
 KEYS = tuple(2**i for i in range(1, 13))  # 2 to 4096
 POWERS = {"none": 0.0, "sqrt": 0.5, "full": 1.0}  # a scale by its name: d_k^-power
 
-BLOCKS = 64  # a power of two, as chunks ask for
-TOKENS = 64  # of a block, or the next multiple of keys; more rows that share queries tell little
+BLOCKS = 32
+QUERIES = 128  # of a block
+MANY = 256  # keys, which a row of so many or more has to itself; of fewer there are several groups
+MANY_QUERIES = 48  # of a block, that meet so many keys: to look at them all costs most of the time
+SHARED = 512  # keys of a block that rows of fewer than MANY are made of
+ENTRIES = 2**16  # scores that are looked at together, to stay in the cache
 SATURATED = 0.99  # a row whose largest weight is above
 
 POINT = ["d_k", "keys", "scale"]
@@ -40,7 +45,9 @@ MEASURED = [
 ]  # fmt: skip
 EXACT = [*POINT, "exact_entropy_share", "exact_max_weight", "exact_frobenius_rms"]
 
-DEGREE = 80  # of the polynomials in asinh(sigma): 1e-9 at 4096 keys, where they bend most
+# Degrees of the polynomials in asinh(sigma), at one key and more for each doubling: 1e-8.
+DEGREES = {theory.softmax.entropy: (24, 2.0), theory.softmax.max_weight: (22, 2.5),
+           theory.softmax.jacobian_frobenius_squared: (27, 4.0)}
 NODES = 64  # of the radius of a query, over 14 times its scale: 1e-12
 REACH = 7.0  # a radius is within it of √d_k but for a probability of 1e-12
 
@@ -68,48 +75,102 @@ def measured(
 
     ``entropy_share`` is H/ln(keys), ``frobenius`` and ``spectral`` are norms of the softmax
     Jacobian, ``saturated_share`` is the share of rows whose largest weight is above 0.99. Standard
-    errors are from block to block. The table does not depend on ``jobs``, the number of processes
-    (default: one a core), and a row does not depend on which others are asked for.
-    Raises ValueError for a bad seed.
+    errors are from block to block. All points are cut from the same draws: a width has the first
+    coordinates, a number of keys the first keys. So errors of neighbours go together. The table
+    does not depend on ``jobs``, the number of processes (default: one a core), and a row does not
+    depend on which others are asked for. Raises ValueError for a bad seed.
     """
-    points = [(d_k, n) for d_k in widths for n in keys]
-    # Costly ones first, so that none is left to the end. A key's scores cost like 100 coordinates.
-    order = sorted(points, key=lambda point: -_tokens(point[1]) * (point[0] + 100))
+    points = [(d_k, n, scale) for d_k in widths for n in keys for scale in POWERS]
     with workers(jobs) as spread:
-        found = dict(spread(_measured_at, [(seed, d_k, n) for d_k, n in order]))
-    table = {point: found[index] for index, point in enumerate(order)}
-    for point, result in table.items():
+        found = dict(spread(_block_values, [(seed, block, tuple(widths), tuple(keys))
+                                            for block in range(BLOCKS)]))
+    for block, result in found.items():
         if isinstance(result, Killed):
-            raise RuntimeError(f"the process that measured d_k, keys = {point} was killed "
+            raise RuntimeError(f"the process that measured block {block} was killed "
                                f"({result.how}); run again")
-    return pd.DataFrame([row for point in points for row in table[point]], columns=MEASURED)
+    return pd.DataFrame([dict(zip(POINT, point, strict=True)) | _summary(
+        np.stack([found[block][point] for block in range(BLOCKS)])) for point in points],
+        columns=MEASURED)
 
 
-def _tokens(n: int) -> int:
-    """The tokens of a block, a multiple of n."""
-    return n * -(-TOKENS // n)
-
-
-def _measured_at(seed: int, d_k: int, n: int) -> list[Row]:
-    """The rows of one width and number of keys, one for each scale, all from the same scores."""
-    world = World(normal, d_k, _tokens(n))
-    values: dict[str, list[Floats]] = {scale: [] for scale in POWERS}
-    for first, blocks in world.chunks(0, BLOCKS):
-        for s in rows(*world.draw(seed, first, blocks), n):  # block by block, to stay in the cache
+def _block_values(
+    seed: int, block: int, widths: Sequence[int], keys: Sequence[int]
+) -> dict[Point, Array]:
+    """What is asked of each row of a block, (5, rows), at every point."""
+    values: dict[Point, Array] = {}
+    for d_k, few, many in _scores(seed, block, widths, max(*keys, SHARED)):
+        for n in keys:
+            s = _rows_of_few(few, n) if n < MANY else many[:, :n]
             for scale, power in POWERS.items():
-                values[scale].append(_values(softmax(s * d_k**-power)))
-    return [{"d_k": d_k, "keys": n, "scale": scale} | _summary(np.stack(of_scale))
-            for scale, of_scale in values.items()]
+                if d_k == 1 and scale != "none":  # all scales are 1
+                    values[d_k, n, scale] = values[d_k, n, "none"]
+                else:
+                    step = _step(n, d_k ** (0.5 - power))
+                    values[d_k, n, scale] = _values(s[::step] * d_k**-power)
+    return values
 
 
-def _values(p: Floats) -> Floats:
-    """What is asked of each row of weights: (rows, keys) -> (5, rows)."""
-    top = max_weight(p)
-    return np.stack([entropy(p) / math.log(p.shape[-1]), top, jacobian_norm(p),
-                     jacobian_norm(p, "spectral"), top > SATURATED])
+def _step(n: int, deviation: float) -> int:
+    """Every which of the rows of n keys is looked at, by the standard deviation of a score.
+
+    At a scale and d_k all numbers of keys are measured as well as that with the largest errors:
+    few keys where scores vary little, many where they vary so much that few have the weight. The
+    medians of two and four keys, tiny where scores vary much, need all rows.
+    """
+    if deviation > 1:
+        return 4 if 4 < n < 32 else 1
+    if deviation < 1:
+        return 4 if n > 8 else 1
+    return min(4, n // 512) or 1
 
 
-def _summary(values: Floats) -> Row:
+def _scores(
+    seed: int, block: int, widths: Sequence[int], keys: int
+) -> Iterator[tuple[int, Array, Array]]:
+    """At each width the scores of all queries with few keys, and of some of them with ``keys``.
+
+    Coordinates are drawn from one power of two to the next: those of 8 to 15 together.
+    """
+    few, many = np.zeros((QUERIES, SHARED)), np.zeros((MANY_QUERIES, keys))
+    start, stop = 0, 1
+    while start < max(widths):
+        rng = generator(seed, "saturation atlas", block, start)
+        q = rng.standard_normal((QUERIES, stop - start))
+        k = rng.standard_normal((keys, stop - start))
+        for d_k in sorted({stop, *(d_k for d_k in widths if start < d_k < stop)}):
+            new = slice(0, d_k - start)
+            few_here = few + q[:, new] @ k[:SHARED, new].T
+            many_here = many + q[:MANY_QUERIES, new] @ k[:, new].T
+            if d_k in widths:
+                yield d_k, few_here, many_here
+        few, many = few_here, many_here  # of the last, which is stop
+        start, stop = stop, 2 * stop
+
+
+def _rows_of_few(s: Array, n: int) -> Array:
+    """Each query with one group of n keys or several, 64 keys in all, and with others in turn."""
+    groups, each = SHARED // n, max(1, 64 // n)
+    chosen = (each * np.arange(QUERIES)[:, None] + np.arange(each)) % groups
+    s = s[:, :groups * n].reshape(QUERIES, groups, n)[np.arange(QUERIES)[:, None], chosen]
+    return np.asfortranarray(s.reshape(-1, n))  # what sums over few keys then goes along the rows
+
+
+def _values(s: Array) -> Array:
+    """What is asked of each row: entropy share, largest weight, norms, saturated; (5, rows)."""
+    at_once = max(1, ENTRIES // s.shape[1])
+    return np.concatenate([_values_at_once(softmax(s[first:first + at_once]))
+                           for first in range(0, len(s), at_once)], axis=1)
+
+
+def _values_at_once(p: Any) -> Array:
+    top, rest = top_and_rest(p)
+    frobenius = JACOBIAN_NORMS["frobenius"](top, rest)
+    # Of two keys' Jacobian one eigenvalue is 0, and its norms are the same.
+    spectral = frobenius if p.shape[1] == 2 else JACOBIAN_NORMS["spectral"](top, rest)
+    return np.stack([entropy(p) / math.log(p.shape[1]), top, frobenius, spectral, top > SATURATED])
+
+
+def _summary(values: Array) -> Row:
     """Means with standard errors, and medians: (blocks, 5, rows) -> the columns behind POINT."""
     names = ["entropy_share", "max_weight", "frobenius_mean", "spectral_mean", "saturated_share"]
     blocks, _, count = values.shape
@@ -147,21 +208,19 @@ def exact(widths: Sequence[int] = WIDTHS, keys: Sequence[int] = KEYS) -> pd.Data
 
 def _functions(n: int, longest: float) -> list[Callable[[Array], Array]]:
     """Entropy, largest weight and ‖J‖_F² of n independent scores, as functions of sigma."""
-    return [_interpolated(function, n, longest) for function in (
-        theory.softmax.entropy, theory.softmax.max_weight,
-        theory.softmax.jacobian_frobenius_squared,
-    )]  # fmt: skip
+    return [_interpolated(partial(function, n), round(least + more * math.log2(n)), longest)
+            for function, (least, more) in DEGREES.items()]
 
 
 def _interpolated(
-    function: Callable[[int, float], float], n: int, longest: float
+    function: Callable[[float], float], degree: int, longest: float
 ) -> Callable[[Array], Array]:
     # They are smooth at sigma = 0 and end as powers of sigma: in asinh(sigma), which turns from
     # sigma to its logarithm, their own logarithms are nearly straight at both ends.
     def log_value(x: Array) -> Array:
-        return np.log([function(n, sigma) for sigma in np.sinh(x).tolist()])
+        return np.log([function(sigma) for sigma in np.sinh(x).tolist()])
 
-    polynomial = Chebyshev.interpolate(log_value, DEGREE, domain=[0, math.asinh(longest)])
+    polynomial = Chebyshev.interpolate(log_value, degree, domain=[0, math.asinh(longest)])
     return lambda sigma: np.exp(polynomial(np.arcsinh(sigma)))
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcverify import laws
-from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax
+from mcverify.attention import entropy, jacobian_norm, max_weight, softmax
 from mcverify.judge.atlas import (
     BLOCKS,
     EXACT,
@@ -15,15 +14,16 @@ from mcverify.judge.atlas import (
     MEASURED,
     POINT,
     POWERS,
+    QUERIES,
     WIDTHS,
     atlas,
     exact,
     measured,
 )
-from mcverify.judge.world import World
+from mcverify.judge.world import generator
 from mcverify.theory import softmax as theory
 
-GRID = {"widths": [1, 8, 64], "keys": [2, 16]}
+GRID = {"widths": [1, 3, 8, 64], "keys": [2, 16, 512]}
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,6 @@ def test_a_row_a_point_in_order_and_the_columns(frame):
     assert (WIDTHS[0], WIDTHS[-1], KEYS[0], KEYS[-1]) == (1, 1024, 2, 4096)
     assert np.isfinite(frame.drop(columns="scale").to_numpy()).all()
     assert (frame["blocks"] == BLOCKS).all()
-    assert (frame["rows"] == frame["keys"].map({2: 64 * 64 * 32, 16: 64 * 64 * 4,
-                                                128: 64 * 128})).all()
 
 
 @pytest.mark.parametrize("column", ["entropy_share", "max_weight"])
@@ -86,14 +84,34 @@ def test_measured_is_the_same_in_any_processes_and_company(frame):
     assert (other["entropy_share"] != part["entropy_share"]).all()
 
 
-def test_measured_against_the_world_seen_at_once(frame):
-    world = World(laws.normal, 64, 64)
-    chunks = [rows(*world.draw(0, *chunk), 16) for chunk in world.chunks(0, BLOCKS)]
-    s = np.concatenate(chunks) / 8
-    p = softmax(s)
-    row = at(frame, 64, 16, "sqrt")
+def drawn(block, d_k):
+    """Queries and keys of a block at a width: coordinates 0, 1, 2 to 3, 4 to 7 and so on."""
+    parts = [[], []]
+    for start in (0, 1, 2, 4, 8, 16, 32):
+        rng = generator(0, "saturation atlas", block, start)
+        for part, vectors in zip(parts, (QUERIES, 512), strict=True):
+            part.append(rng.standard_normal((vectors, max(1, start))))
+    return (np.concatenate(part, axis=1)[:, :d_k] for part in parts)
+
+
+def rows_of(block, d_k, n):
+    """Every query with 64 keys in groups, others in turn; or 48 of the queries with all 512."""
+    q, k = drawn(block, d_k)
+    if n == 512:
+        return q[:48] @ k.T
+    return np.array([q[i] @ k[n * g:n * g + n].T for i in range(QUERIES)
+                     for g in ((64 // n * i + j) % (512 // n) for j in range(64 // n))])
+
+
+@pytest.mark.parametrize(("d_k", "n", "scale", "step"), [
+    (8, 2, "none", 1), (64, 16, "sqrt", 1), (64, 16, "none", 4), (3, 16, "full", 4),
+    (8, 512, "none", 1), (64, 512, "full", 4)])
+def test_measured_against_rows_put_together_one_by_one(frame, d_k, n, scale, step):
+    s = np.stack([rows_of(block, d_k, n)[::step] for block in range(BLOCKS)])
+    p, row = softmax(s * d_k**-POWERS[scale]), at(frame, d_k, n, scale)
+    assert row["rows"] == p[..., 0].size
     for name, values in {
-        "entropy_share": entropy(p) / math.log(16),
+        "entropy_share": entropy(p) / math.log(n),
         "max_weight": max_weight(p),
         "frobenius_mean": jacobian_norm(p),
         "spectral_mean": jacobian_norm(p, "spectral"),
@@ -104,8 +122,6 @@ def test_measured_against_the_world_seen_at_once(frame):
         assert row[f"{name}_stderr"] == pytest.approx(stderr, rel=1e-9)
     for kind in ("frobenius", "spectral"):
         assert row[f"{kind}_median"] == pytest.approx(np.median(jacobian_norm(p, kind)), rel=1e-12)
-    unscaled = (max_weight(softmax(8 * s)) > 0.99).mean()
-    assert at(frame, 64, 16, "none")["saturated_share"] == pytest.approx(unscaled, rel=1e-12)
 
 
 @pytest.mark.slow
