@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating[Any]]
+Pairs = Literal["all", "other", "matched"]
 
 
 class Scores(NamedTuple):
     """Which scores an array holds: "all" pairs, "matched" or "other" ones, times a scale."""
 
-    pairs: str
+    pairs: Pairs
     scale: float
 
 

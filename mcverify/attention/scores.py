@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.attention.chunk import Scores, check_all_pairs, chunk_of
+from mcverify.attention.chunk import Pairs, Scores, check_all_pairs, chunk_of
 
 Array = NDArray[np.floating[Any]]
 
@@ -33,7 +33,7 @@ def _times(s: Array, scale: float) -> Array:
     return s
 
 
-def _noted(q: Array, k: Array, pairs: str, scale: float, make: Callable[[], Array]) -> Array:
+def _noted(q: Array, k: Array, pairs: Pairs, scale: float, make: Callable[[], Array]) -> Array:
     chunk = chunk_of(q, k)
     return make() if chunk is None else chunk.note(q, k, Scores(pairs, scale), make)
 

@@ -5,6 +5,7 @@ import math
 from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
 from mcverify.attention import scores
 from mcverify.declare import near
+from mcverify.laws.law import side
 from mcverify.statistic import exact, mean, ratio, slope, std, variance
 from mcverify.theory import enumeration
 
@@ -14,7 +15,22 @@ UNIT = [*laws.STANDARD, laws.exponential, laws.sparse(0.5), laws.student_t(9)]
 NEAR = near.coordinate_mean(0.2) + near.query_scale(1.04) + near.law(laws.equicorrelated(laws.normal, 0.1))
 
 
-@claim(mean, equals=0, within=absolute(0.02), over=grid(law=UNIT, d_k=D_K), decides="B2",
+def spread_of_products(law, d_k, tokens):
+    """The variance of a block's mean q_i k_i, where all coordinates are independent; else None."""
+    if law.coupled or not all(side(law, which, d_k).independent for which in "qk"):
+        return None
+    m = law.moments(d_k)
+    q, k = m.mean_q[0], m.mean_k[0]
+    return ((m.cov_q[0, 0] + q**2) * (m.cov_k[0, 0] + k**2) - (q * k) ** 2) / (tokens * d_k)
+
+
+def spread_of_squared_products(law, d_k, tokens):
+    """The variance of a block's mean (q_i k_i)² for independent coordinates of variance 1; else None."""
+    return (law.fourth_moment**2 - 1) / (tokens * d_k) if law in UNIT else None
+
+
+@claim(mean.with_variance(spread_of_products), equals=0, within=absolute(0.02),
+       over=grid(law=UNIT, d_k=D_K), decides="B2",
        controls=near.coordinate_mean(0.25) + near.law(laws.correlated(laws.normal, 0.1)))
 def product_mean(q, k):
     """E q_i k_i = 0 when coordinates are independent with mean 0."""
@@ -23,7 +39,8 @@ def product_mean(q, k):
 
 # A product of two exponential coordinates is so heavy that at d_k = 1 fewer tokens do not do.
 @claim(
-    variance, equals=1, within=relative(0.02), over=grid(law=UNIT, d_k=D_K, tokens=40),
+    variance.with_variance(spread_of_squared_products), equals=1, within=relative(0.02),
+    over=grid(law=UNIT, d_k=D_K, tokens=40),
     decides="A4 B2",
 )
 def product_variance(q, k):

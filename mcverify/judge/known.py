@@ -1,21 +1,28 @@
 """From scores that a body returned as they are to what their law knows of a block's values."""
 
+from functools import lru_cache
+from typing import Any
+
 from mcverify.attention.chunk import Scores
 from mcverify.judge.world import World
-from mcverify.laws.coordinates import Iid
+from mcverify.laws import ScoreMoments, score_moments
 from mcverify.statistic import Known
+
+ROUNDING = 1e-12  # of the squared variance: what a difference of moments may lose
 
 
 def known_scores(world: World, which: Scores) -> Known | None:
     """Mean and variances of a block's scores, where the law knows them; None where it does not."""
-    law, d, n, c = world.law, world.d_k, world.tokens, which.scale
-    if not (isinstance(law, Iid) and law.mean == 0 and which.pairs == "all"):
+    law: Any = world.law
+    moments = _moments(law, world.d_k)
+    if moments is None:
         return None
-    kappa, v2 = law.fourth_moment, law.variance**2
-    square = d * v2
-    fourth = (3 * (d * d + d * (kappa - 1)) + (kappa - 3) * kappa * d) * v2**2
-    shared = (d * d + d * (kappa - 1)) * v2**2
-    # At least as much: what rounding may take from a difference is added.
-    of_squares = max(fourth - square**2 + 2 * (n - 1) * (shared - square**2), 0.0) / n**2
-    of_squares += 1e-12 * square**2
-    return Known(0.0, c**2 * square / n**2, c**4 * of_squares)
+    c, slack = which.scale, ROUNDING * moments.variance**2
+    of_means = moments.mean_variance(world.tokens, which.pairs)
+    of_squares = moments.square_variance(world.tokens, which.pairs)
+    return Known(c * moments.mean, c**2 * of_means, c**4 * (max(of_squares, 0.0) + slack))
+
+
+@lru_cache(maxsize=256)
+def _moments(law: Any, d_k: int) -> ScoreMoments | None:
+    return score_moments(law, d_k)

@@ -30,6 +30,7 @@ from mcverify.laws.projection import projected
 from mcverify.laws.q_tied_to_k import correlated, identical, independent, random_sign
 from mcverify.laws.real_tokens import measured, measured_file, minilm
 from mcverify.laws.rotary_positions import rotary
+from mcverify.laws.score_moments import ScoreMoments, score_moments
 from mcverify.laws.shift_scale import scaled, shifted
 from mcverify.laws.tokens_tied import memory, shared_query, topic
 from mcverify.laws.transforms import clipped, layer_norm, quantised, rms_norm, unit_norm
@@ -38,6 +39,7 @@ __all__ = [
     "STANDARD",
     "Law",
     "Moments",
+    "ScoreMoments",
     "autoregressive",
     "clipped",
     "common_scale",
@@ -66,6 +68,7 @@ __all__ = [
     "rms_norm",
     "rotary",
     "scaled",
+    "score_moments",
     "shared_query",
     "shifted",
     "sign_products",

@@ -28,10 +28,8 @@ from mcverify.theory.moments import (
     topic_mean,
     topic_variance,
 )
-from mcverify.theory.scores import ScoreMoments, score_moments
 
 __all__ = [
-    "ScoreMoments",
     "additive",
     "alignment",
     "coin_sum_mean_size",
@@ -52,7 +50,6 @@ __all__ = [
     "random_sign_variance",
     "rotary",
     "scaled_vector_kurtosis",
-    "score_moments",
     "softmax",
     "topic_block_variance",
     "topic_mean",

@@ -8,17 +8,14 @@ follows are expectations of polynomials in X of independent coordinates with kno
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from mcverify.laws.law import side
-
-if TYPE_CHECKING:
-    from mcverify.laws import Law
-    from mcverify.laws.side import Image
+from mcverify.laws.law import Law, side
+from mcverify.laws.side import Image
 
 Array = NDArray[np.float64]
 Pairs = Literal["all", "other", "matched"]
@@ -86,7 +83,7 @@ def _over_pairs(
     return (variance + others * (query + key)) / (tokens * (others + 1))
 
 
-def score_moments(law: "Law", d_k: int) -> ScoreMoments | None:
+def score_moments(law: Law, d_k: int) -> ScoreMoments | None:
     """The moments of q·k for a law of independent q, k and tokens; None where they are not known.
 
     E s⁴ of independent coordinates of variance 1 is 3(d_k² + d_k(κ_q − 1)) + (κ_k − 3)κ_q d_k,
@@ -136,7 +133,7 @@ def _odd(third: float, factor: float) -> float:
 
 
 def _square(
-    diagonal: Array, trace_of_square: float, c: Array, constant: float, x: "Image"
+    diagonal: Array, trace_of_square: float, c: Array, constant: float, x: Image
 ) -> float:
     """E (X'GX + 2c'X + constant)², for G of this diagonal and tr G²."""
     trace = float(diagonal.sum())
@@ -145,14 +142,14 @@ def _square(
             + 4 * _odd(x.third, float(diagonal @ c)))
 
 
-def _shared(m: Any, a: Array, b: Array, x: "Image") -> float:
+def _shared(m: Any, a: Array, b: Array, x: Image) -> float:
     """E (|u|² + v²)², whose quadratic part has the matrix MM' + aa'."""
     h = m @ m.T
     trace_of_square = float((h**2).sum()) + 2 * float(a @ (h @ a)) + float(a @ a) ** 2
     return _square(h.diagonal() + a * a, trace_of_square, m @ b, float(b @ b), x)
 
 
-def _fourth(m: Any, a: Array, b: Array, x: "Image", y: "Image") -> float:
+def _fourth(m: Any, a: Array, b: Array, x: Image, y: Image) -> float:
     """E (u·Y + v)⁴: over Y, E r_k⁴ (3|u|⁴ + (κ_k − 3) Σ u⁴) + 4γ_k v Σ u³ + 6 v²|u|² + v⁴."""
     h, c, ma, ex = m @ m.T, m @ b, m.T @ a, x.fourth - 3
     rows, aa, bb = h.diagonal(), float(a @ a), float(b @ b)
