@@ -1,16 +1,15 @@
 """Judge the chosen claims into a results folder, keep them as they finish, and report."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from mcverify.cli import report
 from mcverify.cli.exits import Exit, refused, writing_to
 from mcverify.cli.terminal import console, show
+from mcverify.cli.waiting import Waiting
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import load, origin, packages, source
 from mcverify.declare.rules import ATLAS
@@ -102,11 +101,12 @@ class Suite:
         else:
             journal.forget()
         done = {finding.case for finding in kept}
+        waiting = Waiting(len(self.cases), len(kept))
         fresh = run([case for case in self.cases if case not in done], self.seed,
-                    self.error_rate, self.jobs)
+                    self.error_rate, self.jobs, waiting.watch)
         found: dict[Claim, list[Finding]] = {claim: [] for claim in self.claims}
         try:
-            for finding in self._shown([*kept], journal.keep(fresh)):
+            for finding in chain(kept, waiting.told(journal.keep(fresh))):
                 claim = finding.case.claim
                 found[claim].append(finding)
                 if len(found[claim]) == len(claim.cases()) + len(claim.control_cases()):
@@ -117,19 +117,6 @@ class Suite:
         self.finished = sum(map(len, found.values()))
         self.judged = {claim: found[claim] for claim in self.claims if claim in self.judged}
         return len(self.judged) < len(self.claims)
-
-    def _shown(self, kept: list[Finding], fresh: Iterable[Finding]) -> Iterator[Finding]:
-        """Pass the findings on, with a bar on a terminal."""
-        if not console(stderr=True).is_terminal:
-            yield from chain(kept, fresh)
-            return
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(),
-                   MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-            bar = progress.add_task("cases", total=len(self.cases))
-            for finding in chain(kept, fresh):
-                progress.advance(bar)
-                yield finding
 
     def _write(self, complete: bool) -> None:
         """The tables beside those of the claims; all of them only after a complete run."""

@@ -3,26 +3,29 @@
 from collections.abc import Iterable, Iterator
 
 from mcverify.declare.claim import Case
+from mcverify.declare.fault import ClaimError
 from mcverify.judge.finding import Finding
 from mcverify.judge.measure import measure
 from mcverify.judge.processes import workers
 from mcverify.judge.schedule import Schedule
 from mcverify.judge.trial import Trial
+from mcverify.judge.watch import Watch
 from mcverify.laws import Law
 from mcverify.verdict import CASE_ERROR_RATE
 
 
 def run(
     cases: Iterable[Case], seed: int = 0, error_rate: float = CASE_ERROR_RATE,
-    jobs: int | None = None,
+    jobs: int | None = None, watch: Watch | None = None,
 ) -> Iterator[Finding]:
     """Judge all cases in ``jobs`` processes (default: one a core) and yield findings as they come.
 
     A case that breaks, or kills its process, becomes a finding whose reason says so, and the
     others go on. The error rate is a case's; what a suite may spend is for verdict.check_budget.
-    Raises ValueError for a bad seed or rate.
+    A ``watch`` is kept up to date for whoever looks at it meanwhile. Raises ValueError for a bad
+    seed or rate, ClaimError for two laws of one name.
     """
-    cases = list(cases)
+    cases, watch = list(cases), watch or Watch()
     if not 0 < error_rate < 1:
         raise ValueError(f"error_rate={error_rate}: must be between 0 and 1; use e.g. 1e-10")
     if not (isinstance(seed, int) and seed >= 0):
@@ -31,23 +34,24 @@ def run(
     running = []
     for case in cases:
         trial = Trial(case, seed, error_rate)
+        watch.at(0, str(case))
         if finding := trial.without_drawing():
             yield finding
         else:
             running.append(trial)
     if not running:
         return
-    schedule = Schedule(running, seed)
+    schedule = Schedule(running, seed, watch)
     with workers(jobs) as spread:
-        for index, result in spread(measure, schedule):
+        for index, result in spread(measure, schedule, on_step=schedule.at):
             yield from schedule.settle(index, result)
 
 
 def _check_laws(cases: Iterable[Case]) -> None:
-    """Raise ValueError for two laws of one name, whose draws would be mistaken for each other."""
+    """Raise ClaimError for two laws of one name, whose draws would be mistaken for each other."""
     named: dict[str, Law] = {}
     for case in cases:
         law = case.drawn.get("law") if case.claim.draws else None
         if law is not None and named.setdefault(str(law), law) != law:
-            raise ValueError(f"{case}: another law has the name {law} as well, and draws descend "
+            raise ClaimError(f"{case}: another law has the name {law} as well, and draws descend "
                              "from the name; give one of them another name")

@@ -9,8 +9,9 @@ from mcverify.judge.finding import Finding
 from mcverify.judge.measure import Measurement, Outcome
 from mcverify.judge.processes import Killed
 from mcverify.judge.trial import Trial
+from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
-from mcverify.verdict import LOOKS, looks
+from mcverify.verdict import FIRST_LOOK, LOOKS, looks
 
 
 @dataclass
@@ -41,8 +42,8 @@ class Schedule:
     look goes on at once.
     """
 
-    def __init__(self, trials: Iterable[Trial], seed: int) -> None:
-        self.seed = seed
+    def __init__(self, trials: Iterable[Trial], seed: int, watch: Watch) -> None:
+        self.seed, self.watch = seed, watch
         self.waiting: list[tuple[float, int, Task]] = []  # a heap, the costliest first
         self.counted = 0
         self.issued: list[Task] = []
@@ -50,6 +51,7 @@ class Schedule:
         worlds: dict[World, list[Trial]] = {}
         for trial in trials:
             worlds.setdefault(trial.world, []).append(trial)
+            watch.unseen += trial.cost * FIRST_LOOK
         for world, those in worlds.items():
             self._look(Group(world, those, 0))
 
@@ -64,10 +66,17 @@ class Schedule:
         references = [trial.reference for trial in task.trials]
         return references, self.seed, task.first, task.blocks
 
+    def at(self, index: int, step: int) -> None:
+        """A call that was issued has come to a step of its own."""
+        trials = self.issued[index].trials
+        self.watch.at(index, str(trials[step].case) if step >= 0 else
+                      f"the draws of {trials[0].case}")
+
     def settle(self, index: int, result: Measurement | Killed) -> Iterator[Finding]:
         """Hand the result of a call to its trials; findings of those that it decides."""
         task = self.issued[index]
         group = task.group
+        self.watch.ended(index, task.blocks * sum(trial.cost for trial in task.trials))
         for trial, outcome in zip(task.trials, self._outcomes(task, result), strict=True):
             if outcome is not None:
                 trial.outcomes[task.first] = outcome
@@ -76,7 +85,10 @@ class Schedule:
             return
         undecided = []
         for trial in group.trials:
-            if finding := trial.judged(last=group.look == LOOKS - 1):
+            before = trial.foreseen
+            finding = trial.judged(last=group.look == LOOKS - 1)
+            self.watch.foresee(trial.cost, before, trial.foreseen)
+            if finding:
                 yield finding
             else:
                 undecided.append(trial)
@@ -107,8 +119,7 @@ class Schedule:
 
     def _add(self, task: Task) -> None:
         start, stop = looks()[task.group.look]
-        world = task.group.world
-        cost = (stop - start) * world.tokens * world.d_k * len(task.trials)
+        cost = (stop - start) * sum(trial.cost for trial in task.trials)
         self.counted += 1
         task.group.awaited += 1
         heappush(self.waiting, (-cost, self.counted, task))

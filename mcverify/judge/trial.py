@@ -18,6 +18,7 @@ from mcverify.judge.measure import (
     own_faults,
     refer,
 )
+from mcverify.judge.watch import last_block
 from mcverify.judge.world import statistic_of, world_of
 from mcverify.statistic import Estimate
 from mcverify.statistic.jackknife import wrong_influence
@@ -40,6 +41,8 @@ class Trial:
         self.statistic = case.claim.statistic
         if case.claim.draws:
             self.reference, self.world = refer(case), world_of(case)
+            self.cost = self.world.tokens * self.world.d_k  # of a block
+            self.foreseen = 0  # blocks in all, once there was a look
 
     def without_drawing(self) -> Finding | None:
         """What can be said at once: a broken prediction, a hand calculation, a missing moment."""
@@ -65,6 +68,7 @@ class Trial:
             if fault := self._take_in():
                 return self._broken(fault)
             rate = look_rate(self.error_rate, self.statistic.at_all_looks)
+            self.foreseen = len(self.tables[0])
             found = self.statistic.estimate(self.tables[0], rate)
         except Exception as error:
             return self._broken(describe(error))
@@ -78,6 +82,7 @@ class Trial:
         if 2 * self.tables[0].size > MAX_TABLE:
             return self._open(found, f"one more look would keep over {MAX_TABLE} numbers; let the "
                                      "body return fewer a block")
+        self.foreseen = last_block(found, self.claimed, self.foreseen)
         return None
 
     def _take_in(self) -> str:
