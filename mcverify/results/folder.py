@@ -151,7 +151,7 @@ class Results:
 
     def write_run(self, seed: int, error_rate: float, seconds: float, cases: int) -> None:
         """run.json: how the folder was made; the only file that changes when nothing else did."""
-        packages = ("mcverify", "numpy", "scipy", "pandas", "loky")
+        packages = ("mcverify", "numpy", "scipy", "pandas")
         about = {
             "seed": seed,
             "error_rate": error_rate,
