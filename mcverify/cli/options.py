@@ -15,6 +15,7 @@ from mcverify.judge.processes import cores
 
 RESULTS = Path("results")
 OUTCOMES = ("CONFIRMED", "REFUTED", "INCONCLUSIVE", "ERROR")
+LEAST_RATE = 2.0**-128
 CLAIMS = Path(__file__).parents[1] / "claims"
 WHAT = "claims' names or patterns of them, statements' ids such as A7, Python files or packages"
 
@@ -62,6 +63,10 @@ def _rate(text: Any) -> float:
         rate = math.nan
     if not 0 < rate < 1:
         raise BadParameter(f"{text!r} must be a number between 0 and 1, e.g. 1e-10")
+    if rate < LEAST_RATE:
+        raise BadParameter(f"{text!r} is rarer than any of the 2^128 states of the random "
+                           f"generator, so that no draws can bear it; ask for {LEAST_RATE:.0e} or "
+                           "more")
     return rate
 
 

@@ -56,6 +56,9 @@ def test_a_fault_of_mcverify_has_a_status_of_its_own(mine, monkeypatch, capsys, 
     (["plot", "--to="], "'' is no folder"),
     (["run", "--jobs", "1.5"], "'1.5' must be a whole number of at least 1"),
     (["run", "--seed", "-1"], "'-1' must be a whole number of at least 0"),
+    (["run", "--error-rate", "1e-300"],
+     "'1e-300' is rarer than any of the 2^128 states of the random generator, so that no draws can "
+     "bear it; ask for 3e-39 or more"),
     (["run", "--wrong"], "mcverify: No such option: --wrong"),
     (["diagnose", "--groups", "g", "x.npz"], "mcverify: --groups g: needs --names"),
     (["ledger", "Z1"], "mcverify: Z1: no statement has this id"),
@@ -72,6 +75,11 @@ def test_bad_usage_is_one_line_and_writes_nothing(
     assert err.startswith("mcverify: ")
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_smallest_rate_that_is_allowed_can_be_decided(mine, capsys):
+    assert main(["run", mine(), "--error-rate", "3e-39", "--jobs", "1"]) == 0
+    assert "4 cases at 3e-39 spend 1.2e-38" in capsys.readouterr().out
 
 
 def test_a_long_name_is_not_blamed_on_the_folder(mine, capsys):
