@@ -49,7 +49,7 @@ class Waiting:
     def __str__(self) -> str:
         """The time left, if it is foreseen, and what is at work, if nothing has finished lately."""
         parts, left = [], self.watch.seconds_left
-        if left >= 0:
+        if left >= 1:
             parts.append(f"about {left:.0f} s left" if left < 100 else
                          f"about {left / 60:.0f} min left")
         names = [case for case, _ in list(self.watch.at_work.values())]
