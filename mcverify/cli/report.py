@@ -1,6 +1,7 @@
 """The tables and texts in which findings and claims are shown."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from mcverify.judge.finding import (
     without_controls,
 )
 from mcverify.results.folder import Results
+from mcverify.statistic import Basis
 from mcverify.verdict import COLOURS, budget, overall
 
 
@@ -65,13 +67,23 @@ def _sums(found: list[Finding], wrong: list[Finding]) -> list[str]:
     passed = [str(finding.case) for finding in controls if not finding.as_declared]
     lines = [f"claims {len(claims)}, cases {len(found) - len(controls)}, not as declared "
              f"{sum(not f.case.control for f in wrong)}; controls {len(controls)}, refuted "
-             f"{len(controls) - len(passed)}"]
+             f"{len(controls) - len(passed)}", _bases(found)]
     if passed:
         lines.append(f"controls that are not refuted: {', '.join(passed)}")
     if unshown := ", ".join(without_controls(claims)):
         lines.append(f"no control shows that these can be refuted: {unshown}; name one with "
                      "controls=")
     return lines
+
+
+def _bases(found: list[Finding]) -> str:
+    """How many verdicts on cases rest on a theorem, and on which."""
+    counts = Counter(finding.basis for finding in found
+                     if not (finding.case.control or finding.broken))
+    theorems = {str(basis): counts[basis] for basis in Basis if basis is not Basis.CALIBRATED}
+    return (f"on a theorem rest {sum(theorems.values())} of {sum(counts.values())} cases ("
+            + ", ".join(f"{name} {count}" for name, count in theorems.items())
+            + f"), calibrated are {counts[Basis.CALIBRATED]}")
 
 
 def claims_table(claims: Iterable[Claim]) -> None:

@@ -68,8 +68,8 @@ class Finding:
             else f", declared {self.expected}")
         why = f" ({self.reason})" if self.reason else ""
         measured = (f"nothing: {self.reason}" if self.broken else
-                    f"{self.estimate:.6g}, in {_interval(self.low, self.high)} but for an "
-                    f"error rate of {self.error_rate:g}, {self.blocks} blocks{why}")
+                    f"{self.estimate:.6g}, in {_interval(self.low, self.high)} ({self.basis}) but "
+                    f"for an error rate of {self.error_rate:g}, {self.blocks} blocks{why}")
         rate = "" if self.error_rate == CASE_ERROR_RATE else f" --error-rate {self.error_rate!r}"
         return "\n".join([
             f"{self.outcome}{declared}: {self.case}: {self.case.claim.sentence}",
