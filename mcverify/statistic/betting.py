@@ -60,7 +60,7 @@ def log_wealth(gains: Array, least: float, most: float) -> float:
     upward = total > 0
     edge = most if upward else least
     factors = 1 + edge * gains
-    if factors.min() > 0 and (float(np.sum(gains / factors)) >= 0) == upward:
+    if (float(np.sum(gains / factors)) >= 0) == upward:
         return _positive(float(np.log(factors).sum()))
     near = bet = -total / len(gains) * least * most
     far = edge  # the slope changes its sign between near and far

@@ -215,6 +215,12 @@ def test_where_the_limit_is_never_reached_there_is_no_end():
     assert beyond == pytest.approx(-2, abs=1e-9)
 
 
+def test_values_that_rounding_took_out_of_the_range_are_put_back():
+    x = np.repeat([-1e-12, 1 + 1e-12, 0.5], [300, 100, 112])[:, None]
+    found, exact = (mean.within(0, 1).estimate(y, 1e-10) for y in (x, np.clip(x, 0, 1)))
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), rel=1e-9)
+
+
 # --- properties -------------------------------------------------------------------------------
 
 SHARES = st.integers(0, 2**32).map(lambda seed: np.random.default_rng(seed))

@@ -211,6 +211,7 @@ def test_what_an_interval_rests_on():
         slope(median), mean, ratio, slope(std), mean.with_variance(None).settled(None))] == [
         "exact", *["bound"] * 5, "moments", "moments", "order", "order", *["calibrated"] * 4]
     assert not any(s.at_all_looks for s in (mean, variance, ratio, mean.with_variance(1.0),
+                                            replace(mean, anytime=True).with_variance(1.0),
                                             slope(mean.with_variance(1.0))))
     assert all(s.at_all_looks for s in (proportion, mean.within(0, 1), ratio.within(0, 1), median,
                                    slope(proportion), slope(median), slope(mean).within(0, 1)))
@@ -320,7 +321,7 @@ def test_values_leave_a_stated_range_by_no_more_than_rounding():
     within = mean.within(-1, 3)
     np.testing.assert_array_equal(within.block_values(np.array([[-1.0, 3 + 3e-9]])), [[1 + 1.5e-9]])
     for statistic, values in (
-        (within, np.array([[0.0, 3.1]])), (within, np.array([[-1.1, 0.0]])),
+        (within, np.array([[0.0, 3 + 5e-9]])), (within, np.array([[-1 - 5e-9, 0.0]])),
         (within, np.array([[0.0, math.nan]])),
         (ratio.within(-1, 3), (np.ones((1, 1)), np.full((1, 1), 4.0))),
         (slope(mean).within(-1, 3), [(1, np.ones((1, 1))), (2, np.full((1, 1), 4.0))]),
