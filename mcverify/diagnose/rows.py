@@ -8,7 +8,7 @@ import numpy as np
 from mcverify import theory
 from mcverify.attention import entropy, softmax
 from mcverify.declare.prediction import claimed_interval
-from mcverify.diagnose.sample import Row, Sample, blocks_needed
+from mcverify.diagnose.sample import Row, Sample, least_blocks
 from mcverify.laws.law import Array
 from mcverify.statistic import kurtosis, ratio
 from mcverify.statistic.estimate import Estimate, no_interval
@@ -103,7 +103,7 @@ def _tails(sample: Sample) -> Iterator[Row]:
         yield Row(
             f"kurtosis of {side}", "mean of m₄/σ⁴", value, 3.0,
             studentised(value, table[:, 0], sample.rate, table[:, 1:], caution=kurtosis.caution),
-            blocks_needed(sample.rate, kurtosis.caution),
+            least_blocks(sample.rate, kurtosis.caution),
             claimed_interval("at_most", HEAVIEST, None),
             f"{constant} constant coordinates left out" if constant else "")
 
@@ -140,7 +140,7 @@ def _entropy(sample: Sample) -> Iterator[Row]:
     yield Row(
         "entropy at 1/√d_k", "mean of H/ln n", float(table[:, 0].sum() / counted),
         theory.softmax.entropy(keys, 1.0, d_k=t.d_k) / math.log(keys),
-        ratio.estimate(table, sample.rate) if t.grouped else None, blocks_needed(sample.rate),
+        ratio.estimate(table, sample.rate) if t.grouped else None, least_blocks(sample.rate),
         note=note)
 
 

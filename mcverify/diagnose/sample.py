@@ -6,7 +6,6 @@ from functools import lru_cache
 from itertools import count
 
 import numpy as np
-from scipy.special import stdtrit
 
 from mcverify.declare.prediction import claimed_interval, relative
 from mcverify.diagnose.blocks import UNITS_OF_A_BLOCK, block_sums, whole_sums
@@ -14,7 +13,7 @@ from mcverify.diagnose.population import Tokens
 from mcverify.laws.law import Array
 from mcverify.statistic import ratio
 from mcverify.statistic.estimate import Estimate, no_interval
-from mcverify.statistic.studentised import CAUTION
+from mcverify.statistic.studentised import CAUTION, blocks_needed, quantile_of_t
 
 RESERVE = 1.25  # so many times the blocks that an interval takes: more would only be smaller ones
 LARGE = 64  # units a block, from which on there are more blocks instead of larger ones
@@ -75,7 +74,7 @@ class Sample:
 
         The standard error comes from leaving out each part (the jackknife).
         """
-        takes = UNITS_OF_A_BLOCK * blocks_needed(self.rate)
+        takes = UNITS_OF_A_BLOCK * least_blocks(self.rate)
         if not self.sums:
             estimate = no_interval(math.nan, math.nan, "too few")
         else:
@@ -88,14 +87,14 @@ class Sample:
 
 
 @lru_cache
-def blocks_needed(rate: float, caution: float = CAUTION) -> int:
-    """The fewest blocks that interval.studentised gives an interval for.
+def least_blocks(rate: float, caution: float = CAUTION) -> int:
+    """The fewest blocks that studentised gives an interval for.
 
-    >>> blocks_needed(1e-4)
+    >>> least_blocks(1e-4)
     130
     """
     return next(blocks for blocks in count(2)
-                if blocks >= caution * float(stdtrit(blocks - 1, rate / 2)) ** 2)
+                if blocks >= blocks_needed(quantile_of_t(blocks, rate), caution, 0.0))
 
 
 def number_of_blocks(units: int, rate: float) -> int:
@@ -104,7 +103,7 @@ def number_of_blocks(units: int, rate: float) -> int:
     >>> [number_of_blocks(units, 1e-4) for units in (21, 592, 5000, 10**6)]
     [5, 148, 162, 15625]
     """
-    wanted = int(RESERVE * blocks_needed(rate))
+    wanted = int(RESERVE * least_blocks(rate))
     return max(min(wanted, units // UNITS_OF_A_BLOCK), units // LARGE)
 
 

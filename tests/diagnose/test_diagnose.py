@@ -18,7 +18,7 @@ from mcverify.diagnose import diagnose, table
 from mcverify.diagnose.blocks import block_sums
 from mcverify.diagnose.population import tokens_of
 from mcverify.diagnose.report import VERDICTS
-from mcverify.diagnose.sample import blocks_needed, number_of_blocks
+from mcverify.diagnose.sample import least_blocks, number_of_blocks
 from mcverify.statistic import kurtosis
 from mcverify.statistic.studentised import CAUTION, studentised
 
@@ -229,7 +229,7 @@ def test_without_groups_nothing_is_said_of_the_dependence_of_tokens():
 @pytest.mark.parametrize("rate", [1e-4, 1e-7])
 @pytest.mark.parametrize("caution", [CAUTION, kurtosis.caution])
 def test_so_many_blocks_are_needed(rate, caution):
-    least = blocks_needed(rate, caution)
+    least = least_blocks(rate, caution)
     for blocks, enough in ((least - 1, False), (least, True), (least + 1, True)):
         found = studentised(0.0, np.resize([1.0, -1.0], blocks), rate, caution=caution)
         assert ("too few" not in found.reason) == enough
@@ -241,9 +241,9 @@ def test_so_many_blocks_are_needed(rate, caution):
 @pytest.mark.parametrize("units", [2, 3, 4, 519, 520])
 def test_there_are_intervals_from_so_many_units_on_as_the_row_takes(units):
     row = rows(diagnose(*normals(7, 2 * units, 16), np.arange(2 * units) // 2)).loc["mean of q"]
-    enough = units >= 4 * blocks_needed(1e-4)
+    enough = units >= 4 * least_blocks(1e-4)
     assert np.isfinite(row.high) == enough
-    assert row.takes == (0 if enough else 4 * blocks_needed(1e-4))
+    assert row.takes == (0 if enough else 4 * least_blocks(1e-4))
     assert row.verdict == ("CONFIRMED" if enough else "INCONCLUSIVE")
 
 
