@@ -6,7 +6,7 @@ import numpy as np
 
 from mcverify.probing.calls import Attend
 from mcverify.probing.probe import probe
-from mcverify.probing.result import Probe
+from mcverify.probing.result import Probe, listed
 
 CLOSE = 0.01  # relative error of caps, slopes and factors of a bias, which have no stated interval
 
@@ -63,16 +63,17 @@ def _report(attend: Attend, found: Probe, wanted: dict[str, Any], wrong: list[st
     given = {key: "…" if np.ndim(value) else repr(value) for key, value in arguments.items()}
     sizes = ", ".join(f"{key}={value}" for key, value in given.items() if key != "declared")
     call = ", ".join([name, *(f"{key}={value}" for key, value in given.items())])
-    said, claimed = [], []
-    if found.declared:
-        text, value = found.declared
-        said.append(f"scale {text}" + ("" if text == f"{value:.6g}" else f" = {value:.6g}"))
-        claimed.append(f"scale {found.scale_text}")
-    said += [f"{key} {wanted[key]}" for key in wrong]
-    claimed += [f"{key} {getattr(found, key)}" for key in wrong]
-    if found.findings:
-        claimed.append(f"found: {'; '.join(found.findings)}")
+    said = [f"{key} {_shown(wanted[key])}" for key in wrong]
+    measured = [f"{key} {_shown(getattr(found, key))}" for key in wrong]
+    if found.declared and not found.agrees:
+        said.insert(0, f"scale {found.declared_text}")
+        measured.insert(0, f"scale {found.scale_text}")
+    measured += [f"found: {'; '.join(found.findings)}"] if found.findings else []
     return (f"attention: {name}{' with ' if sizes else ''}{sizes}\n"
             f"expected:  {', '.join(said)}\n"
-            f"measured:  {', '.join(claimed)}\n"
+            f"measured:  {', '.join(measured)}\n"
             f"rerun:     mcverify.probe({call})")
+
+
+def _shown(x: Any) -> str:
+    return str(x) if x is None or isinstance(x, str | bool | tuple) else listed(np.asarray(x))

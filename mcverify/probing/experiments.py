@@ -120,7 +120,8 @@ def _loudness(spread: Array, whole: Bools, reach: float) -> tuple[bool, float, f
     stays = leaps or (len(spread) > 3 and spread[-4:].max() < STILL * spread[-4:].min())
     slope = spread[enough] / (LOUDNESS[enough] * LOUD / 4)
     fitting = 2.0 ** np.floor(np.log2(reach / (slope * LOUD)))
-    return stays, float(LOUDNESS[max(last - 1, 0)]), float(min(fitting, LOUDNESS[last]))
+    longest = LOUDNESS[min(enough + 4, len(whole) - 1) if leaps else max(last - 1, 0)]
+    return stays, float(longest), float(min(fitting, LOUDNESS[last]))
 
 
 def read(caller: Caller, still: Array, visible: Bools, loud: Array, loud_keys: float,

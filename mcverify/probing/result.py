@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,10 +73,8 @@ class Probe:
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("scale", self.scale_text)]
         if self.declared:
-            said, value = self.declared
             what = {True: "agrees", False: "does NOT agree", None: "not compared"}[self.agrees]
-            number = "" if said == f"{value:.6g}" else f" = {value:.6g}"
-            lines.append(("declared", f"{said}{number}: {what}"))
+            lines.append(("declared", f"{self.declared_text}: {what}"))
         if self.precision:
             window = f" of {self.window}" if self.window else ""
             lines += [("mask", f"{'causal ' if self.causal and window else ''}{self.mask}{window}"),
@@ -91,6 +90,12 @@ class Probe:
         if self.cap is None:
             return f"none below {np.max(self.cap_low):.3g}"
         return with_error(self.cap, self.cap_low, self.cap_high)
+
+    @property
+    def declared_text(self) -> str:
+        """The declared formula with its number; "" where none was declared."""
+        said, value = self.declared or ("", math.nan)
+        return said if not said or re.fullmatch(r"[-+.e\d]+", said) else f"{said} = {value:.6g}"
 
     @property
     def scale_text(self) -> str:
