@@ -17,7 +17,7 @@ NEAR = near.coordinate_mean(0.2) + near.query_scale(1.04) + near.law(laws.equico
 
 def spread_of_products(law, d_k, tokens):
     """The variance of a block's mean q_i k_i, where all coordinates are independent; else None."""
-    if law.coupled or not all(side(law, which, d_k).independent for which in "qk"):
+    if law.coupled or not (side(law, "q", d_k).independent and side(law, "k", d_k).independent):
         return None
     m = law.moments(d_k)
     q, k = m.mean_q[0], m.mean_k[0]

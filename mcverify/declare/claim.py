@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from mcverify import laws
 from mcverify.declare.fault import ClaimError, recorder_of
 from mcverify.declare.grid import NOWHERE, Grid, Point, shown
 from mcverify.declare.prediction import KINDS, Margin, Printed, claimed_interval
-from mcverify.declare.rules import DRAWN, call, check_claim, meant, parameters
+from mcverify.declare.rules import DEFAULTS, DRAWN, call, check_claim, meant, parameters
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
 
 NO_CONTROLS = Grid(())
 WRONG_MARGINS = 3  # by which a predicted value is off in the control that every value has
-DEFAULTS: dict[str, tuple[Any, ...]] = {"law": laws.STANDARD, "d_k": (1, 8, 64, 512)}
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
+from mcverify import laws
 from mcverify.declare.fault import ClaimError
 from mcverify.declare.grid import Grid
 from mcverify.declare.prediction import KINDS, Margin, Printed, claimed_interval
 from mcverify.laws import Law
 from mcverify.statistic import Statistic
-from mcverify.verdict import Verdict
+from mcverify.verdict import CASE_ERROR_RATE, SUITE_ERROR_RATE, Verdict
 
 DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
 WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
@@ -26,6 +27,8 @@ COLUMNS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", 
 ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
 RESERVED = ("verdicts", "controls", "ledger", "selfcheck", ATLAS)
 NAMES = ("claim", "case")  # the columns that tables of several claims begin with
+DEFAULTS: dict[str, tuple[Any, ...]] = {"law": laws.STANDARD, "d_k": (1, 8, 64, 512)}
+MAX_CASES = round(SUITE_ERROR_RATE / CASE_ERROR_RATE)
 COUNTS = ("d_k", "tokens", "keys")
 
 
@@ -50,6 +53,13 @@ def call(function: Callable[..., Any], available: Mapping[str, Any]) -> Any:
     return function(**{name: available[name] for name in parameters(function) if name in available})
 
 
+def number_of_cases(claim: Any) -> int:
+    """How many cases a claim has, without making them."""
+    defaults = DEFAULTS if claim.draws else {}
+    return sum(math.prod(len(values) for name, values in defaults.items() if name not in given)
+               for given in map(dict, claim.over.points))
+
+
 def check_claim(claim: Any) -> None:
     """Raise ClaimError, with value, rule and repair, for the first rule that the claim breaks."""
 
@@ -59,6 +69,10 @@ def check_claim(claim: Any) -> None:
 
     require(claim.name not in RESERVED, "is the name of a table of results; choose another")
     _check_parts(claim, require)
+    count = number_of_cases(claim)
+    require(count <= MAX_CASES, f"its grid has {count} cases, and the error budget of "
+            f"{SUITE_ERROR_RATE:g} pays for {MAX_CASES} at {CASE_ERROR_RATE:g} each; make it "
+            "smaller")
     for point in claim.over.points:
         _check_point(claim, dict(point), require)
     _check_controls(claim, require)

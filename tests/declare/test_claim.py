@@ -12,6 +12,7 @@ from mcverify.attention import scores
 from mcverify.declare.claim import statement_ids
 from mcverify.declare.fault import ClaimError
 from mcverify.declare.prediction import claimed_interval
+from mcverify.declare.rules import number_of_cases
 from mcverify.statistic import exact, mean, variance
 
 
@@ -180,3 +181,11 @@ def test_numpy_numbers_are_numbers():
 
 def test_statement_ids():
     assert statement_ids("A13 B2, C7") == ["A13", "B2", "C7"]
+
+
+def test_more_cases_than_the_error_budget_pays_for_are_counted_and_not_made():
+    with pytest.raises(ClaimError, match="its grid has 10001 cases, and the error budget of 1e-06"):
+        Claim("big", "Too many.", mean, lambda q, seed_of: q, equals=0, within=absolute(1),
+              over=grid(law=laws.normal, d_k=1, seed_of=range(10_001)))
+    assert number_of_cases(Claim("few", "A few.", mean, lambda q: q, equals=0, within=absolute(1),
+                                 over=grid(d_k=[1, 2]) + grid(law=laws.normal))) == 12
