@@ -188,4 +188,4 @@ def test_more_cases_than_the_error_budget_pays_for_are_counted_and_not_made():
         Claim("big", "Too many.", mean, lambda q, seed_of: q, equals=0, within=absolute(1),
               over=grid(law=laws.normal, d_k=1, seed_of=range(10_001)))
     assert number_of_cases(Claim("few", "A few.", mean, lambda q: q, equals=0, within=absolute(1),
-                                 over=grid(d_k=[1, 2]) + grid(law=laws.normal))) == 12
+                                 over=grid(d_k=[1, 2]) + grid(law=laws.exponential))) == 12
