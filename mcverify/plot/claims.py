@@ -135,7 +135,8 @@ def _draw_case(axes: "Axes", y: int, case: Mapping[Any, Any], place: Mapping[Any
         axes.text(0.04, y, reason, parse_math=False, clip_on=True, **beside,
                   bbox={"fc": "white", "ec": "none", "pad": 1})
     else:
-        text = f"{case['estimate']:.4g} {text}".replace("-", "−")
+        estimate = float(f"{case['estimate']:.4g}")
+        text = f"{estimate:.6g} {text}".replace("-", "−")  # 10000 and not 1e+04
         axes.hlines(y, *np.clip([place["low"], place["high"]], left, right),
                     color=look["color"], lw=2)
         for end, edge, arrow in ((place["low"], left, "<"), (place["high"], right, ">")):

@@ -140,6 +140,12 @@ def test_verdicts_differ_in_shape_and_surprises_are_told(tmp_path, drawn):
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == [*COLOURS, "claimed"]
 
 
+def test_estimates_below_a_million_are_told_without_powers_of_ten(tmp_path, drawn):
+    write_claim(tmp_path, "powers", SHAPES["powers"][4:])
+    list(plot.draw_claims(["powers"], Results(tmp_path), tmp_path))
+    assert texts_of(drawn[0].axes[0])[1:] == ["10000", "100000"]
+
+
 def test_cases_are_labelled_by_what_varies(tmp_path, drawn):
     write_claim(tmp_path, "mine", [CONFIRMED, REFUTED], law=["normal", "a_$very$_long_law" * 4],
                 d_k=64, keys=[2, ""])
