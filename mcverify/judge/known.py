@@ -1,5 +1,6 @@
 """From scores that a body returned as they are to what their law knows of a block's values."""
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -17,10 +18,18 @@ def known_scores(world: World, which: Scores) -> Known | None:
     moments = _moments(law, world.d_k)
     if moments is None:
         return None
-    c, slack = which.scale, ROUNDING * moments.variance**2
+    c, mean = which.scale, moments.mean_over(which.pairs)
+    if not math.isfinite(mean):
+        return None
+    matched = which.pairs == "matched"
+    slack = ROUNDING * (moments.matched_variance if matched else moments.variance) ** 2
     of_means = moments.mean_variance(world.tokens, which.pairs)
     of_squares = moments.square_variance(world.tokens, which.pairs)
-    return Known(c * moments.mean, c**2 * of_means, c**4 * (max(of_squares, 0.0) + slack))
+    return Known(c * mean, _if_known(c**2 * of_means), _if_known(c**4 * (of_squares + slack)))
+
+
+def _if_known(variance: float) -> float | None:
+    return variance if 0 < variance < math.inf else None
 
 
 @lru_cache(maxsize=256)

@@ -30,6 +30,7 @@ class Iid(LawBase):
     atoms : values that have a probability of their own, with it; () where none has, None where
         it is not known.
     sizes : as in ``Side``.
+    higher : the standardised moments of the orders 5 to 8, where they are known.
     round : vectors of any d_k have a direction that is uniform on the sphere: the normal law.
     """
 
@@ -43,10 +44,24 @@ class Iid(LawBase):
     skewness: float = field(default=math.nan, compare=False)
     atoms: tuple[tuple[float, float], ...] | None = field(default=None, compare=False)
     sizes: Sizes | None = field(default=None, compare=False, repr=False)
+    higher: tuple[float, ...] | None = field(default=None, compare=False)
     round: bool = False
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def central_moments(self) -> tuple[float, ...] | None:
+        """E (x − mean)^n of a coordinate, for n = 0 to 8; None where they are not all known.
+
+        >>> rademacher.central_moments
+        (1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0)
+        """
+        third = 0.0 if self.symmetric else self.skewness
+        if self.higher is None or not math.isfinite(third):
+            return None
+        standard = (1.0, 0.0, 1.0, third, self.fourth_moment, *self.higher)
+        return tuple(moment * self.variance ** (n / 2) for n, moment in enumerate(standard))
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         """Fresh (q, k), each (blocks, tokens, d_k), all coordinates independent."""
@@ -130,11 +145,16 @@ def _uniform_sizes(p: int, b: Array) -> Pair:
     return 3 ** (p / 2) / (p + 1) * share ** (p + 1), 1 - share
 
 
-normal = Iid("normal", _normal, 3.0, symmetric=True, atoms=(), sizes=_normal_sizes, round=True)
-rademacher = Iid("rademacher", _signs, 1.0, symmetric=True, atoms=((-1.0, 0.5), (1.0, 0.5)))
-uniform = Iid("uniform", _uniform, 1.8, symmetric=True, atoms=(), sizes=_uniform_sizes)
-laplace = Iid("laplace", _laplace, 6.0, symmetric=True, atoms=(), sizes=_laplace_sizes)
-exponential = Iid("exponential", _exponential, 9.0, skewness=2.0, atoms=())
+normal = Iid("normal", _normal, 3.0, symmetric=True, atoms=(), sizes=_normal_sizes,
+             higher=(0.0, 15.0, 0.0, 105.0), round=True)
+rademacher = Iid("rademacher", _signs, 1.0, symmetric=True, atoms=((-1.0, 0.5), (1.0, 0.5)),
+                 higher=(0.0, 1.0, 0.0, 1.0))
+uniform = Iid("uniform", _uniform, 1.8, symmetric=True, atoms=(), sizes=_uniform_sizes,
+              higher=(0.0, 27 / 7, 0.0, 9.0))
+laplace = Iid("laplace", _laplace, 6.0, symmetric=True, atoms=(), sizes=_laplace_sizes,
+              higher=(0.0, 90.0, 0.0, 2520.0))
+exponential = Iid("exponential", _exponential, 9.0, skewness=2.0, atoms=(),
+                  higher=(44.0, 265.0, 1854.0, 14833.0))
 
 STANDARD = (normal, rademacher, uniform, laplace)
 

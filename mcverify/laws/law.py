@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from mcverify.laws.side import Array as Array
-from mcverify.laws.side import Side
+from mcverify.laws.side import Side, Views
 
 Pair = tuple[Array, Array]
 Rng = np.random.Generator
@@ -97,6 +97,14 @@ class LawBase:
         """What is known of a query ("q") or of a key ("k") alone."""
         return Side()
 
+    def joint(self, d_k: int) -> Views | None:
+        """A token's query and key as images of the same z with r = 1, if coupled so."""
+        return None
+
+    def coordinate_products(self) -> tuple[float, ...] | None:
+        """E (q_i k_i)^n of a token for n = 1 to 4, if all (q_i, k_i) are independent and alike."""
+        return None
+
     def __str__(self) -> str:
         """The class and the fields: ``common_scale[normal-9]``, ``multivariate_t-5-0.2``.
 
@@ -116,7 +124,14 @@ class LawBase:
 
 def side(law: Law, which: Which, d_k: int) -> Side:
     """What is known of a query or a key of any law; nothing, of one that does not say."""
-    return law.side(which, d_k) if isinstance(law, LawBase) else Side()
+    ask: Any = getattr(law, "side", None)
+    return Side() if ask is None else ask(which, d_k)
+
+
+def joint(law: Law, d_k: int) -> Views | None:
+    """``LawBase.joint`` of any law; None of one that does not say."""
+    ask: Any = getattr(law, "joint", None)
+    return None if ask is None else ask(d_k)
 
 
 def digest(*values: object) -> str:

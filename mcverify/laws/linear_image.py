@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mcverify.laws.coordinates import Iid, require_iid
 from mcverify.laws.law import LawBase, Moments, Pair, Rng, Which, digest, require
-from mcverify.laws.side import Array, Side
+from mcverify.laws.side import Array, Side, Views
 
 Root = Callable[[int], Array]  # d_k -> (d_k, m), or (d_k,) for a diagonal
 Mean = float | tuple[float, ...]
@@ -65,11 +65,6 @@ class Linear(LawBase):
             z = self.base.sample(rng, (blocks, tokens, b.shape[-1]))
         return q, _image(z, b, self.mean_k)
 
-    def roots(self, d_k: int) -> Pair:
-        """A and B, each (d_k, m); of the same z if the law is coupled."""
-        a, b = self._pair(d_k)
-        return np.diag(a) if a.ndim == 1 else a, np.diag(b) if b.ndim == 1 else b
-
     def _pair(self, d_k: int) -> Pair:
         a, b = (_checked(root(d_k), d_k, self.name) for root in (self.root_q, self.root_k))
         require(not self.coupled or a.shape[-1] == b.shape[-1],
@@ -82,7 +77,7 @@ class Linear(LawBase):
         return a, b
 
     def moments(self, d_k: int) -> Moments:
-        a, b = self.roots(d_k)
+        a, b = (np.diag(a) if a.ndim == 1 else a for a in self._pair(d_k))
         mean_q, mean_k = (self.base.mean * root.sum(axis=1) + np.asarray(mean)
                           for root, mean in ((a, self.mean_q), (b, self.mean_k)))
         if not math.isfinite(self.base.variance):
@@ -92,10 +87,14 @@ class Linear(LawBase):
         return Moments(mean_q, mean_k, *covs)
 
     def side(self, which: Which, d_k: int) -> Side:
-        a, b = self._pair(d_k)
-        root, mean = (a, self.mean_q) if which == "q" else (b, self.mean_k)
+        root = self._pair(d_k)[which == "k"]
+        mean = self.mean_q if which == "q" else self.mean_k
         image = self.base.side(which, root.shape[-1]).mapped(root)
         return Side(image=image and replace(image, mean=image.mean + np.asarray(mean)))
+
+    def joint(self, d_k: int) -> Views | None:
+        q, k = self.side("q", d_k).image, self.side("k", d_k).image
+        return (q, k) if self.coupled and q is not None and k is not None else None
 
 
 def _image(z: Array, root: Array, mean: Mean) -> Array:

@@ -19,7 +19,7 @@ from mcverify.laws.law import (
     require_law,
     side,
 )
-from mcverify.laws.side import Array, Side
+from mcverify.laws.side import Array, Side, Views
 
 BATCH = 2**18  # numbers drawn at once, inputs and weights: part of the stream's definition
 
@@ -134,6 +134,14 @@ class Projected(LawBase):
             return Side()
         w = self.weights_at(d_k)[which == "k"]
         return Side(image=side(self.base, "q" if self.shared else which, self.width).mapped(w.T))
+
+    def joint(self, d_k: int) -> Views | None:
+        """Two views of one input, if that is an image with r = 1."""
+        x = side(self.base, "q", self.width)
+        if not self.shared or self.weights is None or x.image is None or x.image.scale_fourth != 1:
+            return None
+        w_q, w_k = self.weights_at(d_k)
+        return x.views(w_q.T, w_k.T)
 
     def _inputs(
         self, rng: Rng, blocks: int, tokens: int

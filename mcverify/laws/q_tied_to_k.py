@@ -17,7 +17,7 @@ from mcverify.laws.law import (
     require_law,
     side,
 )
-from mcverify.laws.side import Side
+from mcverify.laws.side import Side, Views
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,21 @@ class Correlated(LawBase):
         base = self.base.side(which, d_k)
         if which == "q" or self.base == normal:
             return base
-        parts = [part * np.eye(d_k) for part in (self.rho, math.sqrt(1 - self.rho**2))]
-        return base.mixed(self.base.side(which, 2 * d_k).mapped(np.hstack(parts)))
+        views = self.joint(d_k)
+        return base.mixed(views and views[1])
+
+    def joint(self, d_k: int) -> Views | None:
+        eye, own = np.eye(d_k), math.sqrt(1 - self.rho**2)
+        return self.base.side("q", 2 * d_k).views(np.hstack([eye, 0 * eye]),
+                                                  np.hstack([self.rho * eye, own * eye]))
+
+    def coordinate_products(self) -> tuple[float, ...] | None:
+        """Of q(ρq + √(1−ρ²) z), by the binomial theorem."""
+        m, own = self.base.central_moments, math.sqrt(1 - self.rho**2)
+        if m is None or self.base.mean != 0:
+            return None
+        return tuple(sum(math.comb(n, j) * self.rho**j * own ** (n - j) * m[n + j] * m[n - j]
+                         for j in range(n + 1)) for n in range(1, 5))
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,12 @@ class Identical(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         return self.base.side(which, d_k)
+
+    def joint(self, d_k: int) -> Views | None:
+        return self.base.side("q", d_k).views(np.ones(d_k), np.ones(d_k))
+
+    def coordinate_products(self) -> tuple[float, ...] | None:
+        return Correlated(self.base, 1.0).coordinate_products()
 
 
 @dataclass(frozen=True)

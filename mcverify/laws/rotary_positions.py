@@ -5,8 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcverify.attention import vectors
-from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law, side
-from mcverify.laws.side import Array, Side
+from mcverify.laws.law import (
+    Law,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Which,
+    joint,
+    require,
+    require_law,
+    side,
+)
+from mcverify.laws.side import Array, Side, Views
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,10 @@ class Rotary(LawBase):
         if which == "k":
             return base
         return Side(all_zero=base.all_zero, image=base.mapped(self._turned(np.eye(d_k)).T))
+
+    def joint(self, d_k: int) -> Views | None:
+        base = joint(self.base, d_k)
+        return base and (base[0].mapped(self._turned(np.eye(d_k)).T), base[1])
 
 
 rotary = Rotary

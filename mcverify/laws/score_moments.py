@@ -3,18 +3,18 @@
 A law says of either side x = r·Az + m (``laws.side.Image``). With M = A_q'A_k, a = A_q'm_k and
 b = A_k'm_q, a score less its mean is s = X'MY + a·X + b·Y, where X = r_q z_q and Y = r_k z_k are
 independent. Given X it is u·Y + v with u = M'X + b and v = a·X, so E[s² | X] = |u|² + v²; all that
-follows are expectations of polynomials in X of independent coordinates with known moments.
+follow are expectations of polynomials in X of independent coordinates with known moments.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from mcverify.laws.law import Law, side
+from mcverify.laws.law import Law, joint, side
 from mcverify.laws.side import Image
 
 Array = NDArray[np.float64]
@@ -23,94 +23,163 @@ Pairs = Literal["all", "other", "matched"]
 
 @dataclass(frozen=True)
 class ScoreMoments:
-    """Moments of s = q·k − E q·k, where q and k are independent.
+    """Moments of s = q·k − E q·k for tokens independent of each other; nan where not known.
 
     Attributes
     ----------
-    mean : E q·k.
-    variance, fourth : E s² and E s⁴.
+    mean, matched_mean : E q·k of different tokens, and of a token with itself.
+    variance, fourth : E s² and E s⁴ of different tokens.
     shared_query, shared_key : E s_1² s_2² of two scores of one query with independent keys, and
         of one key with independent queries.
     query_share, key_share : E s_1 s_2 of the same: the variances of E[s | q] and of E[s | k].
+    matched_variance, matched_fourth : E s² and E s⁴ of a token with itself.
+    coupled : whether a token's own query and key are dependent.
     """
 
     mean: float
+    matched_mean: float
     variance: float
     fourth: float
     shared_query: float
     shared_key: float
     query_share: float
     key_share: float
+    matched_variance: float
+    matched_fourth: float
+    coupled: bool
 
     @property
     def kurtosis(self) -> float:
-        """Excess kurtosis of a score."""
+        """Excess kurtosis of a score of different tokens."""
         return self.fourth / self.variance**2 - 3
 
-    def square_variance(self, tokens: int, pairs: Pairs = "all") -> float:
-        """Var of a block's mean of s², over its pairs of independent tokens.
+    def mean_over(self, pairs: Pairs = "all") -> float:
+        """E q·k over the pairs of ``scores``, of ``other_scores`` or of ``matched_scores``."""
+        if pairs == "all":
+            return math.nan if self.coupled else self.mean
+        return self.matched_mean if pairs == "matched" else self.mean
 
-        Pairs are those of ``attention.scores``, ``other_scores`` and ``matched_scores``. Two
-        scores of a block are dependent if they share the query or the key, so over all pairs it
-        is [Var s² + (tokens − 1)(C_q + C_k)]/tokens² with C_q = E s_1² s_2² − (E s²)² for a shared
-        query, and C_k for a shared key.
+    def square_variance(self, tokens: int, pairs: Pairs = "all") -> float:
+        """At most Var of a block's mean of s² over its pairs; exactly that, unless coupled.
+
+        Two scores of a block are dependent if they share the query or the key, so over all pairs
+        it is [Var s² + (tokens − 1)(C_q + C_k)]/tokens², where C_q = E s_1² s_2² − (E s²)² is that
+        of a shared query, and C_k of a shared key. If q and k are coupled it is known of matched
+        pairs and bounded for other ones: see ``_over_pairs``.
 
         >>> from mcverify import laws
         >>> score_moments(laws.normal, 64).square_variance(1)  # 2·64² + 6·64
         8576.0
         """
+        if pairs == "matched":
+            return (self.matched_fourth - self.matched_variance**2) / tokens
         square = self.variance**2
-        return _over_pairs(self.fourth - square, self.shared_query - square,
-                           self.shared_key - square, tokens, pairs)
+        return self._over_pairs(self.fourth - square, self.shared_query - square,
+                                self.shared_key - square, tokens, pairs)
 
     def mean_variance(self, tokens: int, pairs: Pairs = "all") -> float:
-        """Var of a block's mean score, over its pairs of independent tokens.
+        """At most Var of a block's mean score over its pairs; exactly that, unless coupled.
 
         >>> from mcverify import laws
         >>> score_moments(laws.normal, 64).mean_variance(8)
         1.0
         """
-        return _over_pairs(self.variance, self.query_share, self.key_share, tokens, pairs)
+        if pairs == "matched":
+            return self.matched_variance / tokens
+        return self._over_pairs(self.variance, self.query_share, self.key_share, tokens, pairs)
 
+    def _over_pairs(
+        self, variance: float, query: float, key: float, tokens: int, pairs: Pairs
+    ) -> float:
+        """Var of the mean of f(s) over pairs, from Var f(s) and what sharing a side gives.
 
-def _over_pairs(
-    variance: float, query: float, key: float, tokens: int, pairs: Pairs
-) -> float:
-    """Var of the mean over pairs, from the covariances of two that share a query, or a key."""
-    if pairs == "matched":
-        return variance / tokens
-    others = tokens - 1 if pairs == "all" else tokens - 2  # pairs that share the query of one
-    return (variance + others * (query + key)) / (tokens * (others + 1))
+        A coupled token ties its scores as a query to those as a key: Cov(f(s_ij), f(s_jl)) is that
+        of E[f(s_ij) | k_j] and E[f(s_jl) | q_j], at most √(C_q C_k) in size, and there are as many
+        of them as of C_q and C_k together. Cov(f(s_ij), f(s_ji)) is at most Var f(s).
+        """
+        if pairs == "all":
+            if self.coupled:
+                return math.nan  # matched pairs are among them
+            return (variance + (tokens - 1) * (query + key)) / tokens**2
+        if self.coupled:
+            variance, query, key = 2 * variance, *2 * [(math.sqrt(query) + math.sqrt(key)) ** 2 / 2]
+        return (variance + (tokens - 2) * (query + key)) / (tokens * (tokens - 1))
 
 
 def score_moments(law: Law, d_k: int) -> ScoreMoments | None:
-    """The moments of q·k for a law of independent q, k and tokens; None where they are not known.
+    """The moments of q·k at this width; None unless tokens are known to be independent.
 
-    E s⁴ of independent coordinates of variance 1 is 3(d_k² + d_k(κ_q − 1)) + (κ_k − 3)κ_q d_k,
-    and E s_1² s_2² of a shared query is E abs(q)⁴ = d_k² + d_k(κ_q − 1).
+    Of independent coordinates of variance 1, E s⁴ is 3(d_k² + d_k(κ_q − 1)) + (κ_k − 3)κ_q d_k
+    and E s_1² s_2² of a shared query is E |q|⁴ = d_k² + d_k(κ_q − 1).
 
     >>> from mcverify import laws
     >>> found = score_moments(laws.rademacher, 64)
     >>> found.variance, found.fourth, found.shared_query
     (64.0, 12160.0, 4096.0)
-    >>> score_moments(laws.correlated(laws.normal, 0.5), 64) is None
+    >>> score_moments(laws.memory(laws.normal, 0.5), 64) is None
     True
     """
-    q, k = side(law, "q", d_k).image, side(law, "k", d_k).image
-    if law.coupled or not getattr(law, "tokens_independent", False) or q is None or k is None:
+    if not getattr(law, "tokens_independent", False):
         return None
+    q, k = side(law, "q", d_k).image, side(law, "k", d_k).image
+    if q is None or k is None:
+        return _second_order(law, d_k)
     m, a, b = _product(q.root, k.root), _applied(q.root, k.mean), _applied(k.root, q.mean)
     query_share, key_share = float(a @ a), float(b @ b)
+    variance = float((m**2).sum()) + query_share + key_share
     found = ScoreMoments(
-        mean=float(q.mean @ k.mean),
-        variance=float((m**2).sum()) + query_share + key_share,
-        fourth=_fourth(m, a, b, q, k),
-        shared_query=_shared(m, a, b, q),
-        shared_key=_shared(m.T, b, a, k),
-        query_share=query_share,
-        key_share=key_share,
-    )
-    return found if math.isfinite(found.fourth + found.shared_query + found.shared_key) else None
+        mean=float(q.mean @ k.mean), matched_mean=math.nan, variance=variance,
+        fourth=_fourth(m, a, b, q, k), shared_query=_shared(m, a, b, q),
+        shared_key=_shared(m.T, b, a, k), query_share=query_share, key_share=key_share,
+        matched_variance=math.nan, matched_fourth=math.nan, coupled=law.coupled)
+    return _with_matched(found, law, d_k)
+
+
+@np.errstate(all="ignore")  # of moments that do not exist
+def _second_order(law: Law, d_k: int) -> ScoreMoments:
+    """What the first two moments say."""
+    m, unknown = law.moments(d_k), math.nan
+    query_share = float(m.mean_k @ m.cov_q @ m.mean_k)
+    key_share = float(m.mean_q @ m.cov_k @ m.mean_q)
+    variance = float(np.sum(m.cov_q * m.cov_k)) + query_share + key_share
+    found = ScoreMoments(
+        float(m.mean_q @ m.mean_k), unknown, variance, unknown, unknown, unknown, query_share,
+        key_share, unknown, unknown, law.coupled)
+    return _with_matched(found, law, d_k)
+
+
+def _with_matched(found: ScoreMoments, law: Law, d_k: int) -> ScoreMoments:
+    """The same with the moments of a token with itself, as far as they are known."""
+    if not law.coupled:
+        mean, variance, fourth = found.mean, found.variance, found.fourth
+    elif (products := getattr(law, "coordinate_products", lambda: None)()) is not None:
+        m1, m2, m3, m4 = products
+        c2, c4 = m2 - m1**2, m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
+        mean, variance = d_k * m1, d_k * c2
+        fourth = d_k * c4 + 3 * d_k * (d_k - 1) * c2**2
+    elif (views := joint(law, d_k)) is not None:
+        mean, variance, fourth = _quadratic_form(*views)
+    else:
+        return found
+    return replace(found, matched_mean=mean, matched_variance=variance, matched_fourth=fourth)
+
+
+def _quadratic_form(q: Image, k: Image) -> tuple[float, float, float]:
+    """Mean, variance and fourth central moment of q·k for two views of one z.
+
+    z'Sz + l·z of normal z has the second and fourth cumulants 2 tr S² + |l|² and 48(tr S⁴ + |Sl|²).
+    Of others the variance has (κ − 3) Σ S_ii² + 2γ Σ S_ii l_i more; the fourth is not known.
+    """
+    m = _product(q.root, k.root)
+    s, tilt = (m + m.T) / 2, _applied(q.root, k.mean) + _applied(k.root, q.mean)
+    square, diagonal = s @ s, s.diagonal()
+    variance = 2 * float((s**2).sum()) + float(tilt @ tilt)
+    mean, fourth = float(diagonal.sum() + q.mean @ k.mean), math.nan
+    if q.round:
+        cumulant = 48 * float((square**2).sum() + tilt @ (square @ tilt))
+        return mean, variance, 3 * variance**2 + cumulant
+    variance += (q.fourth - 3) * float(diagonal @ diagonal)
+    return mean, variance + 2 * _odd(q.third, float(diagonal @ tilt)), fourth
 
 
 def _product(a: Array, b: Array) -> Any:

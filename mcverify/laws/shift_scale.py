@@ -5,8 +5,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law, side
-from mcverify.laws.side import Array, Side
+from mcverify.laws.law import (
+    Law,
+    LawBase,
+    Moments,
+    Pair,
+    Rng,
+    Which,
+    joint,
+    require,
+    require_law,
+    side,
+)
+from mcverify.laws.side import Array, Side, Views
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,13 @@ class Shifted(LawBase):
         base = side(self.base, which, d_k)
         image = base.image and replace(base.image, mean=base.image.mean + self.mean)
         return replace(base.mixed(image), symmetric=False, all_equal=base.all_equal)
+
+    def joint(self, d_k: int) -> Views | None:
+        base = joint(self.base, d_k)
+        if base is None:
+            return None
+        q, k = (replace(image, mean=image.mean + self.mean) for image in base)
+        return q, k
 
 
 @dataclass(frozen=True)
@@ -73,6 +91,10 @@ class Scaled(LawBase):
 
         return replace(base, atoms=atoms and tuple((std * value, p) for value, p in atoms),
                        sizes=sizes and larger, image=base.mapped(np.full(d_k, std)))
+
+    def joint(self, d_k: int) -> Views | None:
+        base, stds = joint(self.base, d_k), np.full((2, d_k), [[self.std_q], [self.std_k]])
+        return base and (base[0].mapped(stds[0]), base[1].mapped(stds[1]))
 
 
 shifted = Shifted

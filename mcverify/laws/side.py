@@ -48,6 +48,9 @@ class Image:
         return self.root @ self.root.T if self.root.ndim == 2 else np.diag(self.root**2)
 
 
+Views = tuple[Image, Image]
+
+
 @dataclass(frozen=True)
 class Side:
     """What is known of one vector, a query or a key. By default it is nothing.
@@ -78,6 +81,10 @@ class Side:
     def mapped(self, matrix: Array) -> Image | None:
         """The image of matrix·x, as in ``Image.mapped``, if that of x is known."""
         return None if self.image is None else self.image.mapped(matrix)
+
+    def views(self, a: Array, b: Array) -> "Views | None":
+        """The images of a·x and b·x, which are of the same z, if that of x is known."""
+        return None if self.image is None else (self.image.mapped(a), self.image.mapped(b))
 
     def mixed(self, image: Image | None = None) -> "Side":
         """The same after a function of each coordinate that is odd, or sums of independent copies.

@@ -22,7 +22,7 @@ from mcverify.laws.law import (
     require_law,
     side,
 )
-from mcverify.laws.side import Array, Side
+from mcverify.laws.side import Array, Side, Views
 
 
 def _require_centred(law: Iid, name: str) -> None:
@@ -103,10 +103,11 @@ class Topic(LawBase):
         own = math.sqrt(1 - self.strength)
         return own * q + common, own * k + common
 
-    def roots(self, d_k: int) -> Pair:
-        """q and k of any two tokens as images of the same (z, z', c): two (d_k, 3d_k) arrays."""
+    def joint(self, d_k: int) -> Views | None:
+        """q and k of any two tokens as images of the same (z, z', c)."""
         own, common = (math.sqrt(s) * np.eye(d_k) for s in (1 - self.strength, self.strength))
-        return (np.hstack([own, 0 * own, common]), np.hstack([0 * own, own, common]))
+        return self.base.side("q", 3 * d_k).views(np.hstack([own, 0 * own, common]),
+                                                  np.hstack([0 * own, own, common]))
 
     def moments(self, d_k: int) -> Moments:
         base = self.base.moments(d_k)
@@ -117,8 +118,8 @@ class Topic(LawBase):
         base = self.base.side(which, d_k)
         if self.base == normal:
             return base
-        parts = [math.sqrt(part) * np.eye(d_k) for part in (1 - self.strength, self.strength)]
-        return base.mixed(self.base.side(which, 2 * d_k).mapped(np.hstack(parts)))
+        views = self.joint(d_k)
+        return base.mixed(views and views[0])
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """From the moments of coordinates to closed forms for the mean, variance and kurtosis of q·k."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mcverify.laws.law import joint
 
 if TYPE_CHECKING:
     from mcverify.laws import Law, Moments
@@ -98,39 +100,38 @@ def normal_matched_variance(m: "Moments") -> float:
                  + 2 * m.mean_k @ m.cross @ m.mean_q)
 
 
-def matched_variance(law: "Law", d_k: int, skewness: float | None = None) -> float:
+def matched_variance(law: "Law", d_k: int) -> float:
     """Var(q·k) of a token with itself, for q and k that are independent or linear in the same z.
 
-    Linear means q = Az + μ_q and k = Bz + μ_k with iid coordinates of z (laws with ``roots``). On
-    top of normal_matched_variance come (κ − 3) Σ M_mm² + 2γ Σ M_mm h_m, where M = A'B, h =
-    B'μ_q + A'μ_k, and κ and γ = ``skewness`` are the standardised fourth and third moments of
-    z_m: E z_m z_n z_o z_p and E z_m z_n z_o differ from the normal law's at equal indices only.
+    Linear means q = Az + μ_q and k = Bz + μ_k, for z of independent coordinates of variance 1
+    (laws that say so by ``joint``). On top of normal_matched_variance come (κ − 3) Σ M_mm² +
+    2γ Σ M_mm h_m, where M = A'B, h = B'μ_q + A'μ_k, and κ and γ are the fourth and third moments
+    of z_m: E z_m z_n z_o z_p and E z_m z_n z_o differ from the normal law's at equal indices only.
     Raises ValueError for any other coupled law, and where γ matters and is not known.
 
     >>> from mcverify import laws
     >>> eye = np.eye(2)
     >>> matched_variance(laws.linear(laws.rademacher, eye, 2 * eye, joint=True), 2)
     0.0
-    >>> matched_variance(laws.linear(laws.exponential, eye, mean_q=1.0, joint=True), 2, skewness=2)
+    >>> matched_variance(laws.linear(laws.exponential, eye, mean_q=1.0, joint=True), 2)
     26.0
     """
     if not law.coupled:
         return dot_variance(law, d_k)
-    base: Any = getattr(law, "base", None)
-    if not hasattr(law, "roots"):
+    views = joint(law, d_k)
+    if views is None:
         raise ValueError(f"matched_variance({law}): known for q and k that are linear in the same "
                          "coordinates, as laws.linear(…, joint=True); if they are jointly normal "
                          "use normal_matched_variance(law.moments(d_k))")
-    m, std = law.moments(d_k), math.sqrt(float(base.variance))
-    a, b = (std * root for root in law.roots(d_k))
+    q, k = views
+    a, b = (np.diag(root) if root.ndim == 1 else root for root in (q.root, k.root))
     diagonal = np.sum(a * b, axis=0)
-    tilt = float(diagonal @ (b.T @ m.mean_q + a.T @ m.mean_k))
-    if skewness is None and tilt and not base.symmetric:
-        raise ValueError(f"matched_variance({law}): with means that are not 0 it needs the "
-                         f"standardised third moment of {base}; give skewness=…")
-    excess: float = base.fourth_moment - 3
-    return (normal_matched_variance(m) + excess * float(diagonal @ diagonal)
-            + 2 * (skewness or 0.0) * tilt)
+    tilt = float(diagonal @ (b.T @ q.mean + a.T @ k.mean))
+    if tilt and math.isnan(q.third):
+        raise ValueError(f"matched_variance({law}): with means that are not 0 it needs the third "
+                         "moment of the coordinates, and the law declares none")
+    return (normal_matched_variance(law.moments(d_k)) + (q.fourth - 3) * float(diagonal @ diagonal)
+            + (2 * q.third * tilt if tilt else 0.0))
 
 
 def alignment(cov_q: Array, cov_k: Array) -> float:

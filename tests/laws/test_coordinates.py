@@ -25,11 +25,11 @@ from mcverify.attention import matched_scores
 def test_coordinates_follow_their_distribution(law, distribution):
     for x in law.draw(np.random.default_rng(7), 100, 10, 20):
         assert_drawn_from(x, distribution)
-    if law.finite_moments > 4:
-        def fourth(x):
-            return (x - law.mean) ** 4 * distribution.pdf(x)
-        exact, _ = integrate.quad(fourth, *distribution.support(), limit=200)
-        assert exact == pytest.approx(law.fourth_moment * law.variance**2, rel=1e-6)
+    moments = law.central_moments or {4: law.fourth_moment * law.variance**2}
+    for n in range(9) if law.central_moments else moments if law.finite_moments > 4 else ():
+        exact, _ = integrate.quad(lambda x, n=n: (x - law.mean) ** n * distribution.pdf(x),
+                                  *distribution.support(), limit=200)
+        assert exact == pytest.approx(moments[n], rel=1e-6, abs=1e-9)
 
 
 def test_sizes_are_partial_moments_by_quadrature():

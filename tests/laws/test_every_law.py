@@ -196,6 +196,19 @@ def test_image_has_the_moments_up_to_the_fourth_of_the_draws(law, which):
                          image.scale_fourth * (3 + (image.fourth - 3) * np.sum(a**4))])
 
 
+@pytest.mark.parametrize("law", [law for law in LAWS if law.coupled], ids=str)
+def test_joint_views_have_the_moments_of_a_token(law):
+    d_k = width(law)
+    views, m = law.joint(d_k), law.moments(d_k)
+    if views is None:
+        return
+    q, k = views
+    a, b = (np.diag(view.root) if view.root.ndim == 1 else view.root for view in views)
+    for found, declared in ((q.mean, m.mean_q), (k.mean, m.mean_k), (a @ a.T, m.cov_q),
+                            (b @ b.T, m.cov_k), (a @ b.T, m.cross)):
+        np.testing.assert_allclose(found, declared, atol=1e-12)
+
+
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_coupled_says_whether_a_token_s_own_key_follows_its_query(law):
     # Rank correlation of sizes and of values shows every coupling that these laws have.

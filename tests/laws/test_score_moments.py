@@ -98,6 +98,9 @@ class Given(LawBase):
 
     draw = moments = None
 
+    def __str__(self):
+        return "given"
+
 
 @pytest.mark.parametrize("base", [COIN, SPARSE, NORMAL])
 @pytest.mark.parametrize("shifted", [False, True])
@@ -149,7 +152,6 @@ def test_cosines_and_normed_scores(d_k):
         expected = (4 * d_k) ** 4 * 3 / ((d_k - 1) * (d_k + 1))
         assert found.fourth == pytest.approx(expected)
         assert found.shared_key == pytest.approx((4 * d_k) ** 4 / (d_k - 1) ** 2)
-        assert score_moments(laws.layer_norm(laws.normal), 1) is None
     coins = score_moments(laws.rms_norm(laws.scaled(laws.rademacher, 2.0, 3.0)), d_k)
     assert_moments(coins, vars(score_moments(laws.rademacher, d_k)))
 
@@ -195,25 +197,134 @@ def test_block_values_drawn(law, d_k):
     assert_mean(squares, [found.mean_variance(tokens), found.square_variance(tokens)])
 
 
+# --- a token's query and key that depend on each other -----------------------------------------
+
+
+def products_of(law, outcomes, d_k):
+    """q·k of one token over all outcomes (p, z, …) of what each is made of."""
+    z, p = outcomes
+    views = law.joint(d_k)
+    q, k = (np.asarray(z * v.root if v.root.ndim == 1 else z @ v.root.T) + v.mean for v in views)
+    return np.sum(q * k, axis=1), p
+
+
+@pytest.mark.parametrize("d_k", [1, 2])
+@pytest.mark.parametrize("made", [
+    laws.identical, lambda base: laws.correlated(base, 0.6), lambda base: laws.correlated(base, -1),
+])
+@pytest.mark.parametrize("base", [laws.normal, laws.rademacher, laws.uniform, laws.laplace,
+                                  laws.exponential], ids=str)
+def test_matched_moments_of_coordinates_that_are_alike(base, made, d_k):
+    # Gauss quadrature of eight nodes has all moments up to the fifteenth.
+    nodes, weights = {
+        "normal": np.polynomial.hermite_e.hermegauss, "uniform": np.polynomial.legendre.leggauss,
+        "exponential": np.polynomial.laguerre.laggauss, "laplace": np.polynomial.laguerre.laggauss,
+        "rademacher": lambda n: (np.array([-1.0, 1.0]), np.ones(2))}[str(base)](5)
+    if base in (laws.uniform, laws.exponential):
+        nodes = nodes * math.sqrt(3) if base == laws.uniform else nodes - 1
+    if base == laws.laplace:
+        nodes, weights = np.concatenate([nodes, -nodes]) * math.sqrt(0.5), np.tile(weights, 2)
+    law, values = made(base), Values(tuple(nodes), tuple(weights / weights.sum()))
+    s, p = products_of(law, values.outcomes(law.joint(d_k)[0].root.shape[-1]), d_k)
+    found = score_moments(law, d_k)
+    assert found.matched_mean == pytest.approx(p @ s, abs=1e-12)
+    s = s - p @ s
+    assert found.matched_variance == pytest.approx(p @ s**2, rel=1e-9, abs=1e-9)
+    assert found.matched_fourth == pytest.approx(p @ s**4, rel=1e-9, abs=1e-9)
+    assert found.square_variance(3, "matched") == pytest.approx(
+        p @ (s**2 - p @ s**2) ** 2 / 3, rel=1e-9, abs=1e-8)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 3), st.integers(1, 3), st.booleans(), st.integers(0, 2**32))
+def test_matched_moments_of_normal_vectors_by_quadrature(d_k, m, rotated, seed):
+    rng = np.random.default_rng(seed)
+    d_k += d_k * rotated
+    law = laws.shifted(laws.linear(laws.normal, *rng.standard_normal((2, d_k, m)),
+                                   *rng.standard_normal((2, d_k)), joint=True), 0.3)
+    law = laws.rotary(laws.scaled(law, 0.5, 2.0), 3) if rotated else law
+    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
+    values = Values(tuple(nodes), tuple(weights / weights.sum()))
+    s, p = products_of(law, values.outcomes(m), d_k)
+    found = score_moments(law, d_k)
+    assert found.matched_mean == pytest.approx(p @ s, abs=1e-9)
+    assert found.matched_mean == pytest.approx(theory.matched_mean(law, d_k), abs=1e-9)
+    s = s - p @ s
+    assert found.matched_variance == pytest.approx(p @ s**2)
+    assert found.matched_variance == pytest.approx(theory.matched_variance(law, d_k))
+    assert found.matched_fourth == pytest.approx(p @ s**4)
+
+
+@pytest.mark.parametrize("tokens", [2, 3])
+@pytest.mark.parametrize("law", [laws.identical(laws.rademacher), laws.correlated(COIN.law, 0.6),
+                                 laws.shifted(laws.identical(laws.rademacher), 0.5)], ids=str)
+def test_other_tokens_of_coupled_laws_vary_at_most_as_said(law, tokens):
+    q, k = law.joint(2)
+    z, p = COIN.outcomes(tokens * q.root.shape[-1])
+    z = z.reshape(len(z), tokens, -1)
+    q, k = ((z * v.root if v.root.ndim == 1 else z @ v.root.T) + v.mean for v in (q, k))
+    found = score_moments(law, 2)
+    s = other_scores(q, k).reshape(len(z), -1) - found.mean
+    assert p @ s == pytest.approx(0, abs=1e-12)
+    for values, most in ((s, found.mean_variance(tokens, "other")),
+                         (s**2, found.square_variance(tokens, "other"))):
+        block = values.mean(axis=1)
+        variance = p @ (block - p @ block) ** 2
+        assert variance <= most + 1e-12
+        if isinstance(law, laws.identical):  # there the bound is reached
+            assert variance == pytest.approx(most)
+    assert math.isnan(found.square_variance(tokens))  # of all pairs, with the matched among them
+
+
+@dataclass(frozen=True)
+class WithoutImages(LawBase):
+    base: LawBase
+
+    def moments(self, d_k):
+        return self.base.moments(d_k)
+
+    draw = None
+
+
+# --- what is not known ------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("law", [
-    laws.correlated(laws.normal, 0.5), laws.memory(laws.normal, 0.5), laws.topic(laws.normal, 0.5),
-    laws.shared_query(laws.normal), laws.shifted(laws.memory(laws.normal, 0.5), 1.0),
+    laws.memory(laws.normal, 0.5), laws.topic(laws.normal, 0.5), laws.shared_query(laws.normal),
+    laws.shifted(laws.memory(laws.normal, 0.5), 1.0),
     laws.independent(laws.normal, laws.memory(laws.normal, 0.5)),
     laws.projected(laws.normal, laws.initialisation.lecun(), 8),
     laws.projected(laws.normal, laws.initialisation.lecun(), 8, shared=False),
-    laws.student_t(4), laws.common_scale(laws.normal, 4), laws.stable(1.5), laws.sign_products,
-    laws.rms_norm(laws.laplace), laws.layer_norm(laws.normal, epsilon=0.1),
-    laws.clipped(laws.exponential, 1.0), laws.clipped(laws.equicorrelated(laws.normal, 0.5), 1.0),
 ], ids=str)
-def test_what_is_not_known_is_none(law):
+def test_tokens_that_depend_on_each_other_have_none(law):
     assert score_moments(law, 4) is None
+
+
+@pytest.mark.parametrize("law", [
+    laws.student_t(4), laws.common_scale(laws.normal, 4), laws.sign_products,
+    laws.rms_norm(laws.laplace), laws.layer_norm(laws.laplace), laws.unit_norm(laws.uniform),
+], ids=str)
+def test_without_fourth_moments_the_variance_of_a_mean_remains(law):
+    found = score_moments(law, 4)
+    assert np.isnan([found.fourth, found.shared_query, found.square_variance(3)]).all()
+    assert found.variance == pytest.approx(theory.dot_variance(law, 4))
+    assert found.mean_variance(3) == pytest.approx(theory.dot_variance(law, 4) / 9)
+
+
+def test_what_first_and_second_moments_say_is_what_images_say():
+    law = laws.independent(laws.shifted(laws.equicorrelated(laws.laplace, 0.3), 0.7),
+                           laws.shifted(laws.unequal(laws.uniform, 1), -0.4))
+    known, found = score_moments(law, 4), score_moments(WithoutImages(law), 4)
+    for name in ("mean", "variance", "query_share", "key_share"):
+        assert getattr(found, name) == pytest.approx(getattr(known, name))
 
 
 def test_an_unknown_third_moment_matters_only_with_means():
     unknown = replace(laws.exponential, name="unknown", skewness=math.nan)
     assert score_moments(unknown, 4) == score_moments(laws.exponential, 4)
-    assert score_moments(laws.shifted(unknown, 1.0), 4) is None
-    assert score_moments(laws.shifted(laws.exponential, 1.0), 4) is not None
+    assert math.isnan(score_moments(laws.shifted(unknown, 1.0), 4).fourth)
+    assert math.isfinite(score_moments(laws.shifted(laws.exponential, 1.0), 4).fourth)
     # Not even a known one is enough beside a random scale, whose third moment nobody gives.
-    assert score_moments(laws.common_scale(laws.exponential, 9), 4) is not None
-    assert score_moments(laws.shifted(laws.common_scale(laws.exponential, 9), 1.0), 4) is None
+    scaled = laws.common_scale(laws.exponential, 9)
+    assert math.isfinite(score_moments(scaled, 4).fourth)
+    assert math.isnan(score_moments(laws.shifted(scaled, 1.0), 4).fourth)

@@ -40,8 +40,8 @@ def two_point(p):
     values = np.array([-math.sqrt(p / (1 - p)), math.sqrt((1 - p) / p)])
     skewness = (1 - 2 * p) / math.sqrt(p * (1 - p))
     law = Iid(f"two_point-{p}", lambda rng, shape: rng.choice(values, shape, p=[1 - p, p]),
-              fourth_moment=1 + skewness**2)
-    return law, values, np.array([1 - p, p]), skewness
+              fourth_moment=1 + skewness**2, skewness=skewness)
+    return law, values, np.array([1 - p, p])
 
 
 def weighted_outcomes(values, shares, m):
@@ -74,10 +74,10 @@ def test_matched_variance_enumerated_with_coins(d_k, m, seed):
 @given(st.floats(0.05, 0.95), st.integers(1, 4), st.integers(1, 5), SEEDS)
 def test_matched_variance_enumerated_with_skew_coordinates(p, d_k, m, seed):
     given_ = views(d_k, m, np.random.default_rng(seed))
-    base, values, shares, skewness = two_point(p)
+    base, values, shares = two_point(p)
     exact = variance_over(*weighted_outcomes(values, shares, m), *given_)
     law = laws.linear(base, *given_, joint=True)
-    assert theory.matched_variance(law, d_k, skewness=skewness) == pytest.approx(exact, abs=1e-9)
+    assert theory.matched_variance(law, d_k) == pytest.approx(exact, abs=1e-9)
 
 
 @given(st.integers(1, 4), st.integers(1, 4), SEEDS)
@@ -94,20 +94,20 @@ def test_matched_variance_of_normal_vectors_by_quadrature(d_k, m, seed):
 
 @given(st.floats(0.1, 0.9), st.floats(-2, 2), st.floats(0.2, 3), st.integers(1, 4), SEEDS)
 def test_a_base_with_a_mean_and_a_scale_moves_into_the_means_and_roots(p, mean, std, d_k, seed):
-    base, values, shares, skewness = two_point(p)
+    base, values, shares = two_point(p)
     moved = Iid("moved", lambda rng, shape: mean + std * base.sample(rng, shape),
-                base.fourth_moment, mean=mean, variance=std**2)
+                base.fourth_moment, mean=mean, variance=std**2, skewness=base.skewness)
     given_ = views(d_k, 3, np.random.default_rng(seed))
     exact = variance_over(*weighted_outcomes(mean + std * values, shares, 3), *given_)
     law = laws.linear(moved, *given_, joint=True)
-    assert theory.matched_variance(law, d_k, skewness=skewness) == pytest.approx(
+    assert theory.matched_variance(law, d_k) == pytest.approx(
         exact, rel=1e-9, abs=1e-9)
 
 
 @given(st.floats(0.1, 0.9), st.integers(1, 4), st.integers(1, 3), SEEDS)
 def test_dot_variance_enumerated_for_independent_vectors(p, d_k, m, seed):
     root_q, root_k, mean_q, mean_k = views(d_k, m, np.random.default_rng(seed))
-    base, values, shares, _ = two_point(p)
+    base, values, shares = two_point(p)
     law = laws.linear(base, root_q, root_k, mean_q, mean_k)
     apart = [np.hstack([root_q, 0 * root_q]), np.hstack([0 * root_k, root_k])]
     exact = variance_over(*weighted_outcomes(values, shares, 2 * m), *apart, mean_q, mean_k)
@@ -129,10 +129,10 @@ def test_matched_variance_agrees_with_that_of_correlated_coordinates(base, rho):
 
 
 def test_matched_variance_says_when_it_does_not_know():
-    tilted = laws.linear(laws.exponential, np.eye(2), mean_q=1.0, joint=True)
-    with pytest.raises(ValueError, match="standardised third moment of exponential"):
-        theory.matched_variance(tilted, 2)
-    centred = laws.linear(laws.exponential, np.eye(2), joint=True)
+    unknown = Iid("unknown", laws.exponential.sample, fourth_moment=9.0)
+    with pytest.raises(ValueError, match="needs the third moment of the coordinates"):
+        theory.matched_variance(laws.linear(unknown, np.eye(2), mean_q=1.0, joint=True), 2)
+    centred = laws.linear(unknown, np.eye(2), joint=True)
     assert theory.matched_variance(centred, 2) == 2 * 8  # κ − 1 a coordinate
     with pytest.raises(ValueError, match="linear in the same coordinates"):
         theory.matched_variance(laws.random_sign(laws.normal), 2)
