@@ -2,8 +2,6 @@
 
 import math
 
-from scipy.optimize import brentq
-
 from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import entropy, max_weight, rows, softmax
 from mcverify.claims.ranges import ENTROPY, SCALED_WEIGHT
@@ -61,6 +59,8 @@ def root_rule_keeps_entropy(fold):
 @claim(exact, equals=printed("3.70"), decides="B14")
 def root_rule_crosses():
     """Under T = √d_k·√(trained/actual length) the entropy is back at its trained value at 3.70-fold length, on its way down."""
+    from scipy.optimize import brentq  # here, as it is slow to import
+
     return brentq(lambda fold: entropy_at(1, 1.0) - theory.softmax.entropy(
         round(TRAINED * fold), math.sqrt(fold)), 3, 5, xtol=1e-4)
 
@@ -89,6 +89,8 @@ def variance_rule(fold):
 @claim(exact, equals=lambda fold: printed({8: "5.36"}[fold]), over=grid(fold=8), decides="B14")
 def exact_rule(fold):
     """The variance that keeps the entropy exactly at 8-fold length is 5.36, by quadrature."""
+    from scipy.optimize import brentq
+
     return brentq(lambda variance: entropy_at(fold, math.sqrt(variance)) - trained_entropy(), 1, 20)
 
 

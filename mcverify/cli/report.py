@@ -4,8 +4,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from rich.table import Table
 
 from mcverify.cli.terminal import console, printable, show
@@ -21,6 +21,9 @@ from mcverify.judge.finding import (
 from mcverify.results.folder import Results
 from mcverify.statistic import Basis
 from mcverify.verdict import COLOURS, budget, overall
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def _table(header: Sequence[str], rows: Iterable[tuple[Sequence[str], str | None]]) -> Table:
@@ -94,7 +97,7 @@ def claims_table(claims: Iterable[Claim]) -> None:
           claim.sentence], None) for claim in claims)))
 
 
-def ledger_table(table: pd.DataFrame, results: Results) -> None:
+def ledger_table(table: "pd.DataFrame", results: Results) -> None:
     """Print each statement with its judgement, correction and the claims that decide it."""
     verdicts = {row["claim"]: row["verdict"] for row in results.read("verdicts")}
     for row in table.to_dict("records"):

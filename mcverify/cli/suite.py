@@ -13,7 +13,6 @@ from mcverify.cli.waiting import Waiting
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import load, origin, packages, source
 from mcverify.declare.rules import ATLAS
-from mcverify.judge.atlas import atlas
 from mcverify.judge.finding import Finding, contradictions, without_controls
 from mcverify.judge.run import run
 from mcverify.results.folder import Results
@@ -129,6 +128,8 @@ class Suite:
             show(f"{self.results.folder} keeps results of {', '.join(stale)}, which its file no "
                  "longer has; `mcverify prune` removes them", stderr=True)
         if complete:
+            from mcverify.judge.atlas import atlas
+
             with console(stderr=True).status("saturation atlas"):
                 table = atlas(self.seed, self.jobs)
             self.results.write_table(self.results.claims / f"{ATLAS}.csv", table)

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 # A fork server imports NumPy and SciPy once, in a process without threads. Every worker is a fork
 # of it and there in milliseconds; one that is spawned takes a second.
 START_METHOD = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-PRELOADED = ["mcverify.judge.measure"]
+PRELOADED = ["mcverify.judge.measure", "scipy.optimize"]
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB")}
 
 Function = Callable[..., Any]

@@ -1,6 +1,7 @@
 """From findings to the CSV files of a results folder; only `mcverify run` writes there."""
 
 import csv
+import io
 import json
 import math
 import os
@@ -10,9 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from filelock import FileLock, Timeout
 
 from mcverify.declare.claim import Case, Claim
@@ -22,6 +22,9 @@ from mcverify.declare.rules import ATLAS, COLUMNS, RESERVED
 from mcverify.judge.finding import Finding
 from mcverify.results.reader import CASES, read_about, read_rows
 from mcverify.verdict import Verdict, overall
+
+if TYPE_CHECKING:  # it takes most of a second, and a run of one claim needs no frames
+    import pandas as pd
 
 VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases", "confirmed",
                    "refuted", "inconclusive", "errors", "blocks", "detects", "controls",
@@ -129,7 +132,7 @@ class Results:
                 if not f.case.control]
         self._write(self.claims / f"{claim.name}.csv", _csv(rows))
 
-    def write_table(self, file: Path, frame: pd.DataFrame) -> None:
+    def write_table(self, file: Path, frame: "pd.DataFrame") -> None:
         """A table that belongs to no single claim, numbers as in a case's row."""
         self._write(file, _csv([{column: shown(value) for column, value in row.items()}
                                 for row in frame.to_dict("records")], frame.columns))
@@ -246,8 +249,12 @@ class Results:
 
 
 def _csv(rows: list[dict[str, str]], columns: Iterable[str] | None = None) -> str:
-    frame = pd.DataFrame(rows, columns=None if columns is None else list(columns))
-    # A carriage return ends a line for some readers, and pandas would not quote it.
+    text = io.StringIO()
+    names = list(columns or dict.fromkeys(name for row in rows for name in row))
+    # A carriage return ends a line for some readers, and not every version would quote it.
     bare = not any("\r" in value for row in rows for value in row.values())
-    return str(frame.to_csv(index=False, lineterminator="\n",
-                            quoting=csv.QUOTE_MINIMAL if bare else csv.QUOTE_ALL))
+    writer = csv.DictWriter(
+        text, names, lineterminator="\n", quoting=csv.QUOTE_MINIMAL if bare else csv.QUOTE_ALL)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

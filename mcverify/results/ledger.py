@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from mcverify.declare.claim import Claim, statement_ids
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STATEMENTS = Path(__file__).parents[1] / "claims" / "statements.csv"
 NOT_TESTABLE = "not testable here"
@@ -13,16 +15,18 @@ JUDGEMENTS = ("holds", "holds if", "false", NOT_TESTABLE)
 OPEN = "open"  # no claim decides the statement, or one that does is not as declared
 
 
-def statements() -> pd.DataFrame:
+def statements() -> "pd.DataFrame":
     """What the notes say: id, note, statement, judgement, correction, one row a statement.
 
     >>> statements().set_index("id").loc["A1", "judgement"]
     'holds'
     """
+    import pandas as pd
+
     return pd.read_csv(STATEMENTS, dtype=str, keep_default_na=False)
 
 
-def ledger(verdicts: Iterable[Mapping[str, str]]) -> pd.DataFrame:
+def ledger(verdicts: Iterable[Mapping[str, str]]) -> "pd.DataFrame":
     """Each statement with the claims that decide it, by the rows of verdicts.csv.
 
     A judgement stands if claims decide the statement and each came out as declared, its near misses

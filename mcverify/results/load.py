@@ -9,7 +9,7 @@ import pandas as pd
 from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import ERROR
 from mcverify.results.folder import VERDICT_COLUMNS, Results
-from mcverify.results.reader import CASES, DamagedError, read_about, read_table
+from mcverify.results.reader import CASES, DamagedError, read_about, read_rows
 from mcverify.verdict import Verdict
 
 
@@ -62,7 +62,7 @@ def load(folder: str | Path = "results") -> Tables:
 def _table(file: Path, columns: Iterable[str]) -> pd.DataFrame:
     if not file.exists():
         return pd.DataFrame()
-    read_table(file, columns)
+    read_rows(file, columns)
     # Empty texts stay texts: a reason that is "" is no missing number.
     return _categorical(pd.read_csv(file, keep_default_na=False, na_values=["nan"]))
 

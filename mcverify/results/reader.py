@@ -1,11 +1,11 @@
 """Read the tables of a results folder, and say in one line what is wrong with a damaged one."""
 
+import csv
+import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import COLUMNS
@@ -26,33 +26,38 @@ class DamagedError(UsageError, ValueError):
         super().__init__(f"{file}: {what}; remove it, and make it anew with `mcverify run`")
 
 
-def read_table(file: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
-    """A table with all its cells as texts; DamagedError unless it is whole and has the columns."""
+def read_rows(file: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
+    """The rows of a table, all cells as texts; DamagedError unless it is whole and has the columns.
+    """
     try:
         text = file.read_bytes().decode()
-        if text and not text.endswith("\n"):
-            raise DamagedError(file, "ends in the middle of a line")
-        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DamagedError(file, f"is no table ({str(error).splitlines()[0]})") from None
+        header, *lines = filter(None, csv.reader(io.StringIO(text, newline="")))
+    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+        raise DamagedError(file, f"is no table ({error})") from None
+    if not text.endswith("\n"):
+        raise DamagedError(file, "ends in the middle of a line")
     for name in columns:
-        if name not in frame:
+        if name not in header:
             raise DamagedError(file, f"has no column {name}")
-    for name in {"verdict", "expected"} & set(frame):
-        for value in set(frame[name]) - OUTCOMES:
-            raise DamagedError(file, f"has {value!r} in the column {name}, no verdict")
-    for name in set(NUMBERS) & set(frame):
-        bad = frame[name][pd.to_numeric(frame[name], errors="coerce").isna()
-                          & (frame[name] != "nan")]
-        if len(bad):
-            raise DamagedError(file, f"has {bad.iloc[0]!r} in the column {name}, no number")
-    return frame
-
-
-def read_rows(file: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
-    """The rows of a table as they were written; DamagedError as above."""
-    rows: list[dict[str, str]] = read_table(file, columns).to_dict("records")
+    for number, line in enumerate(lines, 1):
+        if len(line) != len(header):
+            raise DamagedError(file, f"has {len(line)} cells in row {number}, and {len(header)} "
+                                     "columns")
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    for row in rows:
+        for name, value in row.items():
+            _check_cell(file, name, value)
     return rows
+
+
+def _check_cell(file: Path, name: str, value: str) -> None:
+    if name in ("verdict", "expected") and value not in OUTCOMES:
+        raise DamagedError(file, f"has {value!r} in the column {name}, no verdict")
+    if name in NUMBERS:
+        try:
+            float(value)
+        except ValueError:
+            raise DamagedError(file, f"has {value!r} in the column {name}, no number") from None
 
 
 def read_about(file: Path) -> dict[str, Any]:

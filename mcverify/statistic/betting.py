@@ -21,7 +21,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 Array = NDArray[np.float64]
 
@@ -131,4 +130,6 @@ def lower_root(
         far *= 2
         if far < -700:
             return -math.inf
+    from scipy.optimize import brentq  # here: a quarter of a second that few starts need
+
     return float(brentq(excess, far, 0.0, xtol=ROUNDING, rtol=1e-12)) - 2 * ROUNDING

@@ -14,7 +14,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 Array = NDArray[np.float64]
 
@@ -55,4 +54,6 @@ def _high_end(x: Array, allowed: float) -> float:
         low, reach = low - reach, 2 * reach
     if low == high:
         return low
+    from scipy.optimize import brentq  # here: a quarter of a second that few starts need
+
     return float(brentq(excess, low, high, xtol=ROUNDING * reach)) + 2 * ROUNDING * reach

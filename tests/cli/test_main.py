@@ -104,7 +104,7 @@ def test_csv_columns_and_quoting(mine):
     verdicts = pd.read_csv("results/verdicts.csv")
     assert list(verdicts) == ["claim", "sentence", "decides", "expected", "verdict", "cases",
                               "confirmed", "refuted", "inconclusive", "errors", "blocks", "detects",
-                              "controls", "controls_refuted"]
+                              "controls", "controls_refuted", "basis", "origin"]
     assert verdicts["sentence"][0] == 'Var(q·k) = d_k, "as they say", and so on.'
     cases = pd.read_csv("results/claims/true_claim.csv")
     assert list(cases) == ["law", "d_k", "seed", "error_rate", "blocks", "estimate", "stderr",

@@ -8,7 +8,7 @@ from committed import RESULTS
 from mcverify import load
 from mcverify.cli.main import main
 from mcverify.results.folder import Results
-from mcverify.results.reader import DamagedError, read_table
+from mcverify.results.reader import DamagedError, read_rows
 
 CLAIM = "hand_slope"
 TABLES = {"verdicts.csv": "verdicts", f"claims/{CLAIM}.csv": CLAIM}
@@ -81,4 +81,4 @@ def test_numbers_must_be_numbers(folder):
     file = folder / "claims" / f"{CLAIM}.csv"
     file.write_text(file.read_text().replace(",1e-10,", ",often,", 1))
     with pytest.raises(DamagedError, match="has 'often' in the column error_rate"):
-        read_table(file)
+        read_rows(file)
