@@ -28,10 +28,7 @@ def draw_claims(names: Sequence[str], results: Results, folder: Path) -> Iterato
     """
     tables = {name: read(results, name, ("verdict", "expected", "reason"), PLACES)
               for name in names}
-    sentences = {}
-    if results.file("verdicts").exists():
-        verdicts = read(results, "verdicts", ("claim", "sentence"))
-        sentences = dict(zip(verdicts.claim, ": " + verdicts.sentence, strict=True))
+    sentences = {row["claim"]: f": {row['sentence']}" for row in results.read("verdicts")}
     for name, frame in tables.items():
         fixed, labels = _labels(frame.drop(columns=[*COLUMNS], errors="ignore"))
         for page, start in enumerate(range(0, len(frame), MOST)):

@@ -1,6 +1,6 @@
 """What all pictures share: how tables are read, how pages look, how files are written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,6 +9,7 @@ import pandas as pd
 
 from mcverify.declare.fault import UsageError
 from mcverify.results.folder import Results
+from mcverify.results.reader import DamagedError
 from mcverify.verdict import COLOURS
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
@@ -31,28 +32,20 @@ STYLE: dict[Any, Any] = {
     "lines.markersize": 4.5, "lines.linewidth": 1.4, "axes.unicode_minus": True}
 
 
-def read(
-    results: Results, name: str, texts: Sequence[str], numbers: Sequence[str] = ()
-) -> pd.DataFrame:
-    """A table with at least these columns; UsageError for one that is missing or damaged."""
-    file = results.file(name)
-    again = "; `mcverify run` makes it anew"
+def read(results: Results, name: str, texts: Iterable[str], numbers: Iterable[str]) -> pd.DataFrame:
+    """A table with at least these columns; UsageError if it is not there, or damaged."""
+    rows, file = results.read(name), results.file(name)
+    if not rows:
+        wrong = "has no rows" if file.exists() else "no such table"
+        raise UsageError(f"{file}: {wrong}; run `mcverify run` first")
+    frame = pd.DataFrame(rows)
+    for column in (*texts, *numbers):
+        if column not in frame:
+            raise DamagedError(file, f"has no column {column}")
     try:
-        rows = results.read(name)
-        if not rows:
-            wrong = "has no rows" if file.exists() else "no such table"
-            raise UsageError(f"{file}: {wrong}{again}")
-        if missing := [column for column in (*texts, *numbers) if column not in rows[0]]:
-            raise UsageError(f"{file}: has no column {missing[0]}{again}")
-        frame = pd.DataFrame(rows)
-        for column in numbers:
-            frame[column] = [float(text) for text in frame[column]]
+        return frame.assign(**{name: [float(text) for text in frame[name]] for name in numbers})
     except ValueError as error:
-        raise UsageError(f"{file}: is damaged ({error}){again}") from None
-    for column in [name for name in ("verdict", "expected") if name in texts]:
-        if strange := sorted(set(frame[column]) - set(COLOURS)):
-            raise UsageError(f"{file}: {strange[0]!r} is no verdict{again}")
-    return frame
+        raise DamagedError(file, str(error)) from None
 
 
 @contextmanager

@@ -53,11 +53,11 @@ def write_claim(out, name, rows, **settings):
     frame.to_csv(out / "claims" / f"{name}.csv", index=False, na_rep="nan")
 
 
-def write_verdicts(out, *rows):
+def write_verdicts(out, *rows, **more):
     """verdicts.csv of a claim for each (statements, verdict, expected, errors)."""
     pd.DataFrame([dict.fromkeys(VERDICT_COLUMNS, 0) | {
         "claim": f"claim_{index}", "sentence": "It is so.", "decides": decides, "verdict": verdict,
-        "expected": expected, "errors": errors,
+        "expected": expected, "errors": errors, **more,
     } for index, (decides, verdict, expected, errors) in enumerate(rows)]).to_csv(
         out / "verdicts.csv", index=False)
 
@@ -150,8 +150,7 @@ def test_cases_are_labelled_by_what_varies(tmp_path, drawn):
     write_claim(tmp_path, "mine", [CONFIRMED, REFUTED], law=["normal", "a_$very$_long_law" * 4],
                 d_k=64, keys=[2, ""])
     sentence = "A sentence of √d_k and $x_1$ words. " * 5
-    pd.DataFrame([{"claim": "mine", "sentence": sentence}]).to_csv(tmp_path / "verdicts.csv",
-                                                                   index=False)
+    write_verdicts(tmp_path, ("A1", "CONFIRMED", "CONFIRMED", 0), claim="mine", sentence=sentence)
     list(plot.draw_claims(["mine"], Results(tmp_path), tmp_path))
     labels = [label.get_text() for label in drawn[0].axes[0].get_yticklabels()]
     assert labels == ["normal, keys 2", "a_$very$_long_law" * 4]
@@ -292,7 +291,7 @@ DAMAGE = {
     "cut": lambda table: table[:table.index(b"CONFIRMED") - 3],
     "open_quote": lambda table: table.replace(b"CONFIRMED", b'"CONFIRMED'),
     "binary": lambda table: bytes(range(256)),
-    "no_rows": lambda table: table.partition(b"\n")[0],
+    "no_rows": lambda table: table.partition(b"\n")[0] + b"\n",
     "empty": lambda table: b"",
 }
 
@@ -303,14 +302,14 @@ DAMAGE = {
     (["whole", "hand_slope"], "hand_slope.csv: no such table"),
     (["saturation_atlas"], "saturation_atlas: no claim or statement has this name"),
     (["hand_slop"], "hand_slop: no claim or statement has this name; did you mean hand_slope"),
-    (["no_column"], "no_column.csv: has no column low; `mcverify run` makes it anew"),
-    (["whole", "no_number"], "no_number.csv: is damaged"),
-    (["whole", "maybe"], "maybe.csv: 'MAYBE' is no verdict; `mcverify run` makes it anew"),
-    (["cut"], "cut.csv: '' is no verdict"),
-    (["open_quote"], "open_quote.csv: 'CONFIRMED,"),
-    (["binary"], "binary.csv: is damaged"),
+    (["no_column"], "no_column.csv: has no column low; remove it, and make it anew"),
+    (["whole", "no_number"], "no_number.csv: has 'gone' in the column low, no number"),
+    (["whole", "maybe"], "maybe.csv: has 'MAYBE' in the column verdict, no verdict"),
+    (["cut"], "cut.csv: ends in the middle of a line"),
+    (["open_quote"], "no verdict; remove it"),
+    (["binary"], "binary.csv: is no table"),
     (["no_rows"], "no_rows.csv: has no rows"),
-    (["empty"], "empty.csv: is damaged"),
+    (["empty"], "empty.csv: is no table"),
 ])
 def test_mistakes_are_told_in_one_line_before_anything_is_drawn(tmp_path, capsys, words, message):
     for name, damage in DAMAGE.items():
