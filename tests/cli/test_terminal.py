@@ -93,3 +93,20 @@ def test_a_pipe_that_is_closed_changes_neither_results_nor_the_status(mine, stre
     assert b"Traceback" not in printed
     assert {file.name for file in Path("results").rglob("*.csv")} == {
         "verdicts.csv", "controls.csv", "named.csv"}
+
+
+def test_help_that_nobody_reads_is_no_fault():
+    with subprocess.Popen([sys.executable, "-m", "mcverify", "--help"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as ran:
+        ran.stdout.close()
+        assert ran.stderr.read() == b""
+    assert ran.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_told_in_one_line(mine):
+    with open("/dev/full", "wb", buffering=0) as full:
+        ran = subprocess.run([sys.executable, "-m", "mcverify", "list", mine()], stdout=full,
+                             stderr=subprocess.PIPE)
+    assert ran.returncode == 2
+    assert ran.stderr == b"mcverify: output: No space left on device; choose another place\n"

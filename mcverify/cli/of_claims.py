@@ -1,0 +1,127 @@
+"""The commands about claims and their results, which import what they need as they run."""
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from mcverify.cli import options as to
+from mcverify.cli import terminal
+from mcverify.cli.exits import Exit, refused, told, writing_to
+from mcverify.declare.fault import UsageError
+from mcverify.judge.processes import warm_up
+from mcverify.verdict import CASE_ERROR_RATE
+
+
+def run(
+    names: to.Names = None,
+    out: to.Out = to.RESULTS,
+    seed: to.Seed = 0,
+    error_rate: Annotated[float, to.rate_of("the verdict on a case")] = CASE_ERROR_RATE,
+    jobs: to.Jobs = None,
+    resume: Annotated[bool, Option("--resume", help=(
+        "go on from the cases that an interrupted run has finished"))] = False,
+    verdict: to.Outcome = None,
+    failed: to.Failed = False,
+) -> Exit:
+    """Judge claims and write results."""
+    if jobs != 1:
+        warm_up()
+    from mcverify.cli.selection import as_last_judged, select
+    from mcverify.cli.suite import Suite
+    from mcverify.results.folder import Results
+
+    claims, faults = select(names or [])
+    if verdict or failed:
+        claims = as_last_judged(claims, Results(out), verdict, failed)
+        if not claims:
+            terminal.show("nothing to run: " + (f"no claim was judged {verdict}" if verdict else
+                                                "every claim was judged as declared"))
+            return told(faults)
+    told(faults)
+    part = bool(names or verdict or failed)
+    status = Suite(claims, Results(out), seed, error_rate, jobs, part).run(resume)
+    return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
+
+
+def list_(
+    names: to.Names = None, out: to.Last = to.RESULTS, verdict: to.Outcome = None,
+    failed: to.Failed = False,
+) -> Exit:
+    """List claims and their sentences."""
+    from mcverify.cli.report import claims_table
+    from mcverify.cli.selection import as_last_judged, select
+    from mcverify.results.folder import Results
+
+    claims, faults = select(names or [], everywhere=True)
+    if verdict or failed:
+        claims = as_last_judged(claims, Results(out), verdict, failed)
+    claims_table(claims)
+    return told(faults)
+
+
+def show(names: to.SomeNames, out: to.Last = to.RESULTS) -> Exit:
+    """Show all there is to know about claims."""
+    from mcverify.cli.report import about
+    from mcverify.cli.selection import select
+    from mcverify.results.folder import Results
+
+    claims, faults = select(names)
+    for claim in claims:
+        terminal.show(about(claim, Results(out)))
+    return told(faults)
+
+
+def ledger(statements: to.Statements = None, out: to.Last = to.RESULTS) -> Exit:
+    """Show what the notes say, and how it is judged."""
+    from mcverify.cli.report import ledger_table
+    from mcverify.cli.selection import select
+    from mcverify.results.folder import Results
+    from mcverify.results.ledger import as_declared, ledger
+
+    claims, faults = select([])
+    results = Results(out)
+    table = ledger(results.read("verdicts") or as_declared(claims))
+    if unknown := set(statements or []) - set(table["id"]):
+        raise UsageError(f"{min(unknown)}: no statement has this id; they are A1 to A23, B1 to B37 "
+                         "and C1 to C7")
+    ledger_table(table[table["id"].isin(statements)] if statements else table, results)
+    return told(faults)
+
+
+def prune(files: to.SomeFiles = None, out: to.Out = to.RESULTS) -> Exit:
+    """Remove the results of claims that their files no longer have."""
+    from mcverify.cli.selection import select
+    from mcverify.results.folder import Results
+
+    results = Results(out)
+    claims, faults = select([])
+    if files:
+        mine, faults = select(files)
+        claims += mine
+    if faults:
+        return told(faults)  # a claim of a broken file may be there after all
+    with writing_to(out), results.held():
+        stale = results.stale(claims)
+        results.forget(stale)
+    terminal.show(f"removed {', '.join(stale)}" if stale else "nothing to remove")
+    return Exit.AS_DECLARED
+
+
+def replay(
+    place: Annotated[str, Argument(metavar="CSV[:ROW]", help=(
+        "a table of results/claims, and a row of it, from 1 on"))],
+    files: Annotated[list[str] | None, Argument(metavar="FILE", show_default=False, help=(
+        "the Python file of the claim, if it is not one of mcverify's"))] = None,
+    jobs: to.Jobs = None,
+) -> Exit:
+    """Reproduce the digits of rows of results."""
+    from mcverify.cli.selection import select
+    from mcverify.results.replay import replay
+
+    claims, faults = select(files or [])
+    with refused():
+        rows = list(replay(place, claims, jobs))
+    for row in rows:
+        terminal.show(row)
+    told(faults)
+    return Exit.CONTRADICTED if any(row.differences for row in rows) else Exit.AS_DECLARED
