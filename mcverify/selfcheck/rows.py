@@ -59,7 +59,7 @@ class Row:
     def verdict(self) -> str:
         """What is sure: ok, high, low; known to fail; waits, without an interval; or open."""
         least, most = self.least * self.nominal, self.most * self.nominal
-        if not self.given:
+        if not (self.given or self.measured):
             return "waits"
         if self.low > most:
             known = self.contaminated and self.basis == Basis.CALIBRATED
@@ -115,7 +115,7 @@ def miss_row(
         low, high = (max(total / samples + side * SIGMAS * error, 0.0) for side in (-1, 1))
     basis = population.statistic.rests_on
     share = 0.5 if basis is Basis.CALIBRATED else 1.0
-    given = float(np.mean([math.isfinite(each.low) or math.isfinite(each.high) for each in found]))
+    given = float(np.mean([not each.reason for each in found]))
     return Row(*_about(population), blocks, f"miss {where} at {rate:.2g}", method, share * rate,
                total / samples, low, high, 0.0, limit(basis, rate, blocks), given, samples,
                effective)

@@ -22,11 +22,11 @@ LAW = Population("a law", mean, np.arange(3.0)[:, None])
 
 @pytest.mark.parametrize(("low", "high", "given", "verdict"), [
     (0.09, 0.11, 1, "ok"), (0.21, 0.3, 1, "high"), (0.01, 0.04, 1, "low"), (0.1, 0.21, 1, "open"),
-    (0.04, 0.1, 1, "open"), (0.0, 1.0, 1, "open"), (0.0, 0.0, 0, "waits"),
+    (0.04, 0.1, 1, "open"), (0.0, 1.0, 1, "open"), (0.0, 0.0, 0, "waits"), (0.3, 0.4, 0, "high"),
 ])
 def test_a_row_is_judged_by_what_is_sure(low, high, given, verdict):
-    row = Row("mean", "calibrated", "", False, 512, "", COUNTED, 0.1, 0.1, low, high, 0.5, 2.0,
-              given, 100, 10)
+    row = Row("mean", "calibrated", "", False, 512, "", COUNTED, 0.1, (low + high) / 2, low,
+              high, 0.5, 2.0, given, 100, 10)
     assert row.verdict == replace(row, contaminated=True, basis="bound").verdict == verdict
     known = replace(row, contaminated=True).verdict
     assert known == ("known to fail" if verdict == "high" else verdict)
