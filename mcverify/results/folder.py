@@ -135,7 +135,7 @@ class Results:
     def write_table(self, file: Path, frame: "pd.DataFrame") -> None:
         """A table that belongs to no single claim, numbers as in a case's row."""
         self._write(file, _csv([{column: shown(value) for column, value in row.items()}
-                                for row in frame.to_dict("records")], frame.columns))
+                                for row in frame.to_dict("records")], list(frame.columns)))
 
     def write_verdicts(self, judged: Mapping[Claim, list[Finding]], keep: bool) -> None:
         """verdicts.csv, a row a claim, and controls.csv, a row a near miss, sorted by name.
