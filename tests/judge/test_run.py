@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mcverify import Verdict, absolute, check, claim, discover, grid, laws, relative
+from mcverify import Claim, Verdict, absolute, check, claim, discover, grid, laws, relative
 from mcverify.attention import matched_scores, other_scores, rows, scores
 from mcverify.judge.run import run
 from mcverify.judge.world import CHUNK_NUMBERS, World, generator, world_of
@@ -336,3 +336,12 @@ def test_a_report_has_four_lines_with_claim_claimed_measured_and_rerun(claims):
                                      error_rate=1.5e-9)
     assert str(broken).splitlines()[2:] == [
         "  measured  nothing: ValueError: no luck", f"{rest[2]} --error-rate 1.5e-09"]
+
+
+@pytest.mark.parametrize("law", [laws.sparse(1e-4), laws.layer_norm(laws.normal)], ids=str)
+def test_chunks_that_are_nearly_constant_may_be_equal_by_chance(law):
+    claim = Claim("rare", "Values are rarely large.", proportion, lambda q: np.abs(q) > 50,
+                  at_most=2e-3, over=grid(law=law, d_k=1, tokens=8))
+    [finding] = run(claim.cases(), jobs=1)
+    assert finding.verdict is Verdict.CONFIRMED
+    assert finding.blocks > 8192  # of several chunks
