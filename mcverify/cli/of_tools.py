@@ -37,7 +37,7 @@ def diagnose(
 
 def check_claim(files: to.Files) -> Exit:
     """Tell what is wrong with a claim or a law, in seconds."""
-    from mcverify.conformance import inspect, ok, report
+    from mcverify.check_claim import inspect, ok, report
 
     remarks = inspect(*files)
     terminal.show(report(remarks))

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from mcverify import Verdict, discover
+from mcverify.check_claim import inspect
 from mcverify.cli import new as scaffold
-from mcverify.conformance import Note, inspect
 from mcverify.declare.fault import ClaimError
 from mcverify.judge.run import run
 
@@ -37,7 +37,7 @@ def test_every_case_is_confirmed_and_every_control_refuted(files):
 def test_nothing_is_wrong_with_them(files, folder):
     remarks = inspect(folder)
     assert [remark.place.split(":")[0] for remark in remarks] == ["my_claim.py", "my_law.py"]
-    assert {type(remark) for remark in remarks} == {Note}, remarks
+    assert {remark.kind for remark in remarks} == {"note"}, remarks
 
 
 def test_the_law_has_its_name_and_its_parameter(files):

@@ -1,0 +1,28 @@
+"""From files to what is wrong with their claims and laws, in a few seconds before a long run.
+
+Nothing here gives a verdict, and a file without a problem can still hold a claim that is false.
+"""
+
+from pathlib import Path
+
+from mcverify.check_claim import forecast, laws, values
+from mcverify.check_claim.remarks import PROBLEM, Remark, ok, report
+from mcverify.declare.discover import survey
+from mcverify.judge.processes import workers
+
+__all__ = ["Remark", "inspect", "ok", "report"]
+
+
+def inspect(*paths: str | Path) -> list[Remark]:
+    """All that can be told of files or folders of files; ClaimError if there is no such one."""
+    found = survey(*paths)
+    broken, of_laws = laws.look(found.claims)
+    remarks = [*(Remark(PROBLEM, *fault.split(": ", 1)) for fault in found.faults), *of_laws]
+    with workers(2) as spread:
+        for claim in found.claims:
+            if cases := values.sound_cases(claim, broken):
+                of_claim = [*values.look(claim, cases, spread)]
+                if ok(of_claim):  # else the rest would be of numbers that mean nothing
+                    of_claim += [*forecast.controls(claim), *forecast.costs(claim, cases)]
+                remarks += of_claim
+    return remarks

@@ -1,0 +1,155 @@
+"""Check that a claim's numbers are a function of its draws, and that all it asks for matters."""
+
+import sys
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcverify.attention.chunk import Chunk
+from mcverify.check_claim.remarks import PROBLEM, WARNING, Remark, about
+from mcverify.declare.claim import Case, Claim
+from mcverify.declare.discover import load
+from mcverify.declare.rules import COUNTS, WORLD, call, parameters
+from mcverify.judge import measure
+from mcverify.judge.measure import describe
+from mcverify.judge.processes import Killed, Spread
+from mcverify.judge.world import Array, statistic_of, world_of
+from mcverify.laws import Law
+from mcverify.statistic import Statistic
+from mcverify.statistic.jackknife import wrong_influence
+from mcverify.verdict import FIRST_LOOK
+
+BLOCKS, SECONDS = 2048, 0.5  # of a case that is looked at: so many, or what comes in that time
+FEW = 64  # blocks, that are measured again and again
+
+
+
+def gather(case: Case, blocks: int, start: int = 0) -> tuple[Statistic, Array]:
+    """A case's statistic, and block values, so many or until time is up; ValueError if broken."""
+    statistic, started = case.claim.statistic, time.perf_counter()
+    if not case.claim.draws:
+        table = statistic.block_values(call(case.claim.body, case.drawn))
+        if not np.isfinite(table).all():
+            raise ValueError(f"the body returned {table.item()}; it must be finite")
+        return statistic, table
+    world, measured = world_of(case), list[measure.Measured]()
+    size = next(world.chunks(0, min(blocks, FIRST_LOOK)))[1]
+    for first in range(start, start + blocks, size):
+        outcome = measure.measure([measure.refer(case)], 0, first, size).outcomes[0]
+        if isinstance(outcome, str):
+            raise ValueError(outcome)
+        measured.append(outcome)
+        if size * len(measured) > 1 and time.perf_counter() - started > SECONDS:
+            break
+    return (statistic_of(case, world).informed(measured[0].known),
+            np.concatenate([each.table for each in measured]))
+
+
+def sound_cases(claim: Claim, broken: Collection[Law]) -> list[Case]:
+    """The cases whose laws are not broken, cheap ones first."""
+    cases = [case for case in claim.cases() if case.drawn.get("law") not in broken]
+    return sorted(cases, key=lambda case: world_of(case).tokens * world_of(case).d_k
+                  if claim.draws else 0)
+
+
+def look(claim: Claim, cases: list[Case], spread: Spread) -> Iterator[Remark]:
+    """What is wrong at the cheapest case under each law; of a calculation, at one of them."""
+    probes = [*{case.drawn.get("law"): case for case in reversed(cases)}.values()]
+    try:
+        text = _unsteady(probes, spread) or wrong_influence(*gather(cases[0], BLOCKS))
+    except Exception as error:
+        text = describe(error)
+    if text:
+        yield about(claim, PROBLEM, text)
+        return
+    settings = {name for point in claim.over.points for name, _ in point} - {*WORLD, *COUNTS}
+    ranges = (*(claim.statistic.support or ()), *(claim.statistic.known or ()))
+    functions = filter(callable, (claim.body, claim.prediction[1], *ranges))
+    for name in sorted(settings.difference(*map(parameters, functions))):
+        yield about(claim, WARNING, f"nothing looks at the setting {name}; let the body or the "
+                    "prediction name it, or leave it out of the grid")
+    asked = [name for name in parameters(claim.body) if name in ("q", "k", *settings)]
+    idle = [name for name in asked if claim.draws and all(_is_idle(each, name) for each in probes)]
+    kind = WARNING if {"q", "k", "rng"}.intersection(parameters(claim.body)) - {*idle} else PROBLEM
+    for name in idle:
+        yield about(claim, kind, f"the values stay the same whatever {name} is, so the body asks "
+                    "for it in vain; use it or leave it out, or for an identity use the statistic "
+                    "proportion")
+
+
+def _unsteady(cases: list[Case], spread: Spread) -> str:
+    """How cases break or change when measured again, first where they may kill the process."""
+    try:
+        [(_, there)] = spread(elsewhere, [([measure.refer(case) for case in cases],)])
+    except (Exception, SystemExit) as error:
+        return (f"cannot be taken to another process: {describe(error)}; keep what its grid and "
+                "its body hold simple")
+    if isinstance(there, Killed):
+        return f"its process was killed ({there.how}); mend the body"
+    if isinstance(there, str):
+        return there
+    for case, other in zip(cases, there, strict=True):
+        here = _numbers(case)
+        for how, again in (("in another process", other), ("a second time", _numbers(case))):
+            if broken := again.get("broken") or here.get("broken"):
+                return f"at {case}: {broken}"
+            if differ := [what for what in here if not _same(here[what], again[what])]:
+                return (f"at {case}: measured {how} it has another {differ[0]}; let it depend on "
+                        "its settings and the rng that is given, on no clock, process or call")
+    return ""
+
+
+def elsewhere(references: list[measure.Reference]) -> list[dict[str, Any]] | str:
+    """Called in the other process: the numbers of cases, or why the file does not load there."""
+    sys.argv = [""]  # a file that looks at the arguments of its program finds none
+    held, name, _ = references[0]
+    if isinstance(held, Path) and name not in [claim.name for claim in load(held).claims]:
+        return "; ".join(["does not load in another process", *load(held).faults])
+    return [_numbers(measure.resolve(reference)) for reference in references]
+
+
+def _numbers(case: Case) -> dict[str, Any]:
+    """By their names what must be the same whenever a case is measured, or what is broken."""
+    randomness = measure.GlobalRandomness()
+    try:
+        claimed = case.claimed
+        randomness.untouched("the prediction")
+        return {"name": str(case), "prediction": claimed,
+                "value from the same draws": gather(case, FEW)[1]}
+    except (Exception, SystemExit) as error:
+        return {"broken": describe(error)}
+
+
+def _same(one: Any, other: Any) -> bool:
+    if not isinstance(one, np.ndarray):
+        return bool(one == other)
+    return one.shape == other.shape and bool(np.allclose(  # but for the last bits
+        one, other, rtol=1e-9, atol=1e-12 * float(np.abs(one).max())))
+
+
+def _is_idle(case: Case, name: str) -> bool:
+    """Whether values stay the same with q or k drawn anew, or at all values of a setting."""
+    world = world_of(case)
+    blocks = next(world.chunks(0, FEW))[1]
+    old, new = (dict(zip("qk", world.draw(seed, 0, blocks), strict=True)) for seed in (0, 1))
+    if name in old:  # large ones, too, for rare events
+        changed = [(case, old | {name: x}) for x in (new[name], 100 * old[name])]
+    else:
+        changed = [(other, old) for other in case.claim.cases()
+                   if {one for one, _ in {*case.settings} ^ {*other.settings}} == {name}]
+    before, *after = (_table(*each) for each in [(case, old), *changed])
+    identity = case.claim.statistic.support and np.all(before == before[:1])  # for the controls
+    return bool(after) and not identity and all(np.array_equal(before, each) for each in after)
+
+
+def _table(case: Case, drawn: dict[str, Array]) -> Any:
+    """Block values of these draws; None where the body raises."""
+    world = world_of(case)
+    try:
+        chunk = Chunk(drawn["q"], drawn["k"], measure.refusal(case, world))
+        return measure.block_values(case, world, chunk, 0, 0).table
+    except Exception:
+        return None
