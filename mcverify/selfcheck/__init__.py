@@ -25,19 +25,14 @@ from mcverify.selfcheck.rows import FEW, Row
 from mcverify.statistic import Basis
 from mcverify.verdict import CASE_ERROR_RATE, look_rate
 
-__all__ = ["passed", "report", "selfcheck"]
-
 
 @dataclass(frozen=True)
 class Effort:
     """How much is drawn.
 
-    Attributes
-    ----------
-    looks, samples : blocks of samples whose misses are counted, from look to look; and how many.
-    weighs : blocks and rates of samples whose misses are weighed; no rate: that of a look.
-    replications : of each of those, a side.
-    keys : of POPULATIONS that are judged; None for all.
+    ``samples`` grow through ``looks``, numbers of blocks, and their misses are counted; of each of
+    ``weighs``, blocks and a rate (None: that of a look), ``replications`` a side are weighed.
+    ``keys`` of POPULATIONS are judged; None for all.
     """
 
     looks: tuple[int, ...]
@@ -48,16 +43,15 @@ class Effort:
 
 
 # 64 blocks are too few for a calibrated interval at the rate of a look, 512 are the first look.
-LONG = Effort((128, 512), 20_000, ((64, None), (512, None), (512, 1e-3), (4096, None)), 2000)
+LONG = Effort((128, 512), 20_000, ((64, None), (512, None), (512, 1e-3), (4096, None)), 1200)
 SHORT = Effort((128, 512), 3000, ((512, None),), 300, frozenset({
     ("mean", "calibrated", "normal"), ("mean", "calibrated", "1 % at 40"),
     ("variance", "calibrated", "scores, d_k 2"), ("mean", "bound", "1 % at 40"),
     ("mean", "moments", "1 % at 40"), ("median", "order", "1 % at 40")}))
-# Of samples and replications, where an interval takes long. Theorems miss far less often than they
-# may, which few samples tell.
-FEWER = {Basis.BOUND: 0.06, Basis.ORDER: 0.06, Basis.MOMENTS: 0.3, "kurtosis": 0.2,
-         "slope of mean": 0.2, "slope of variance": 0.2}
-LEAST = 300  # replications
+FEWER = {  # of samples and replications, where an interval takes long
+    Basis.BOUND: 0.06, Basis.ORDER: 0.06, Basis.MOMENTS: 0.3, "kurtosis": 0.2,
+    "slope of mean": 0.2, "slope of variance": 0.2}
+LEAST = 300  # replications: theorems miss far less often than they may, which few tell
 
 
 def selfcheck(
@@ -71,8 +65,6 @@ def selfcheck(
     ValueError for a bad seed and for a body that breaks, ClaimError for a broken file,
     RuntimeError when a process is killed.
     """
-    if not (isinstance(seed, int) and seed >= 0):
-        raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
     effort = SHORT if short else LONG
     builders = [build for key, build in POPULATIONS.items()
                 if effort.keys is None or key in effort.keys]
@@ -91,11 +83,11 @@ def selfcheck(
 def _first_cases(files: list[Path]) -> list[Case]:
     """Of each claim whose law has the moments that its statistic needs; others draw nothing."""
     cases = [claim.cases()[0] for claim in discover(*files) if claim.draws]
-    found = [case for case in cases for world in [world_of(case)]
+    worlds = [(case, world_of(case)) for case in cases]
+    found = [case for case, world in worlds
              if not statistic_of(case, world).missing_moments(world.law)]
     if not found:
-        raise ValueError(f"{', '.join(map(str, files))}: no claim draws anything; declare one that "
-                         "uses the statistic")
+        raise ValueError(f"{files[0]}: no claim draws; declare one that uses the statistic")
     return found
 
 
@@ -106,10 +98,10 @@ def _judged(build: Callable[[], Population], effort: Effort, seed: int) -> list[
     name = f"selfcheck of {statistic.name} ({basis}) on {population.name}"
     fewer = min(FEWER.get(basis, 1.0), FEWER.get(statistic.name, 1.0))
     rows = counted(population, effort.looks, round(fewer * effort.samples), generator(seed, name))
+    replications = max(LEAST, round(fewer * effort.replications))
     for index, (blocks, rate) in enumerate(effort.weighs):
-        rows += weighed(population, blocks, rate or look_rate(CASE_ERROR_RATE, statistic.anytime),
-                        max(LEAST, round(fewer * effort.replications)),
-                        generator(seed, name, index))
+        rate = rate or look_rate(CASE_ERROR_RATE, statistic.at_all_looks)
+        rows += weighed(population, blocks, rate, replications, generator(seed, name, index))
     return rows
 
 

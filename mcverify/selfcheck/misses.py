@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
 from mcverify.selfcheck.populations import Population
-from mcverify.selfcheck.rows import COUNTED, WEIGHED, Row, miss_row, missed, stderr_row
+from mcverify.selfcheck.rows import COUNTED, WEIGHED, Row, miss_row, missed, stderr_rows
 from mcverify.statistic.studentised import quantile_of_t
 
 Array = NDArray[np.float64]
@@ -36,15 +36,15 @@ def counted(
     for rate in RATES:
         ever = np.zeros(samples)
         for blocks in looks:
-            found = [population.statistic.estimate(sample[:blocks], rate) for sample in drawn]
+            found = [population.estimate(sample[:blocks], rate) for sample in drawn]
             wrong = np.array([missed(each, population.truth) for each in found])
             ever[wrong != ""] = 1.0
             rows += [miss_row(population, blocks, rate, side, (wrong == side).astype(float), found,
                               COUNTED) for side in SIDES]
-        if population.statistic.anytime:
+        if population.statistic.at_all_looks:
             rows.append(miss_row(population, looks[-1], rate, f"at any of {len(looks)} looks", ever,
                                  found, COUNTED))
-    return [*rows, stderr_row(population, looks[-1], found)]
+    return rows + stderr_rows(population, looks[-1], found)
 
 
 def weighed(
@@ -59,8 +59,7 @@ def weighed(
     for side in SIDES:
         tilt = _learned(population, blocks, rate, side, features, max(60, replications // 6), rng)
         samples, log_ratio = _tilted(tilt @ features, blocks, replications, rng)
-        found = [population.statistic.estimate(population.table[sample], rate)
-                 for sample in samples]
+        found = [population.estimate(population.table[sample], rate) for sample in samples]
         wrong = [missed(each, population.truth) == side for each in found]
         rows.append(miss_row(population, blocks, rate, side,
                              np.where(wrong, np.exp(-log_ratio), 0.0), found, WEIGHED))
@@ -101,15 +100,14 @@ def _learned(
     for strength, bend in product(STRENGTHS, (math.sqrt(0.5), 0.0)):
         eta = strength * shift
         tilt = np.array([eta, -bend * eta**2, 0.0])
-        for pilot in range(PILOTS):
+        for _ in range(PILOTS):
             rows, log_ratio = _tilted(tilt @ features, blocks, samples, rng)
-            wrong = np.array([missed(population.statistic.estimate(population.table[row], rate),
+            wrong = np.array([missed(population.estimate(population.table[row], rate),
                                      population.truth) == side for row in rows])
-            if wrong.any():
-                weights = wrong * np.exp(-log_ratio - logsumexp(-log_ratio[wrong]))
-                tilt = _with_means(features, features[:, rows].mean(axis=2) @ weights)
-            elif pilot == 0:
+            if not wrong.any():
                 break
+            weights = wrong * np.exp(-log_ratio - logsumexp(-log_ratio[wrong]))
+            tilt = _with_means(features, features[:, rows].mean(axis=2) @ weights)
         else:
             return tilt
     return tilt

@@ -5,6 +5,7 @@ a statistic makes of every row, each as often, is the truth. That serves any sta
 as well, and contaminated blocks, of which a sample may see none.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,8 +19,9 @@ from mcverify import statistic as stat
 from mcverify.attention import scores
 from mcverify.judge.measure import Reference, measure, resolve
 from mcverify.judge.world import generator, statistic_of, world_of
-from mcverify.statistic import Basis, Statistic
+from mcverify.statistic import Basis, Estimate, Statistic
 from mcverify.statistic.base import parts_of
+from mcverify.statistic.estimate import no_interval
 
 Array = NDArray[np.float64]
 Key = tuple[str, str, str]  # statistic, basis, law
@@ -51,6 +53,13 @@ class Population:
         """What the statistic is of the law itself, on its own scale."""
         value, _ = self.statistic.influence(np.concatenate([self.table] * OFTEN))
         return value if self.statistic.back is None else self.statistic.back(value)
+
+    def estimate(self, sample: Array, error_rate: float) -> Estimate:
+        """What the statistic says of a sample; where it breaks, no interval, as in a run."""
+        try:
+            return self.statistic.estimate(sample, error_rate)
+        except ValueError as error:
+            return no_interval(math.nan, math.nan, str(error))
 
 
 def of_values(
@@ -120,7 +129,6 @@ BODIES: dict[str, Callable[[Array], Any]] = {
     "rising sums": lambda x: [(2, x[..., :2].sum(axis=-1)), (4, x.sum(axis=-1))],
 }
 SMOOTH = ("normal", "laplace", "exponential", "student_t-9", "skew laplace", "rademacher")
-RARE = ("0.1 % at 90", "1 % at 40")
 JUDGED: list[tuple[Any, ...]] = [  # statistic, basis, laws, shape of a block, body
     (stat.mean, Basis.CALIBRATED, (*SMOOTH, *CONTAMINATED), (1,)),
     (stat.variance, Basis.CALIBRATED, ("normal", "laplace", "exponential", "1 % at 40"), (16,)),
@@ -134,10 +142,10 @@ JUDGED: list[tuple[Any, ...]] = [  # statistic, basis, laws, shape of a block, b
     (stat.slope(stat.variance), Basis.CALIBRATED, ("normal", "rademacher"), (16, 4), "rising sums"),
     (stat.mean, Basis.BOUND, ("normal", "rademacher", *CONTAMINATED), (1,)),
     (stat.proportion, Basis.BOUND, ("exponential", *CONTAMINATED), (1,), "at least one"),
-    (stat.ratio, Basis.BOUND, ("normal", *RARE), (2,), "two sizes"),
+    (stat.ratio, Basis.BOUND, ("normal", "0.1 % at 90", "1 % at 40"), (2,), "two sizes"),
     (stat.slope(stat.mean), Basis.BOUND, ("rademacher",), (2,), "rising mean"),
     (stat.mean, Basis.MOMENTS, ("normal", "laplace", *CONTAMINATED), (1,)),
-    (stat.variance, Basis.MOMENTS, ("normal", *RARE), (16,)),
+    (stat.variance, Basis.MOMENTS, ("normal", "0.1 % at 90", "1 % at 40"), (16,)),
     (stat.median, Basis.ORDER, ("normal", *CONTAMINATED), (1,)),
     (stat.quantile(0.9), Basis.ORDER, ("exponential",), (4,)),
 ]

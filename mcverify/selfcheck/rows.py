@@ -121,18 +121,20 @@ def miss_row(
                effective)
 
 
-def stderr_row(population: Population, blocks: int, found: list[Estimate]) -> Row:
-    """The row of the root mean square of the standard errors over the scatter of the estimates."""
+def stderr_rows(population: Population, blocks: int, found: list[Estimate]) -> list[Row]:
+    """A row, of the standard errors' root mean square over the estimates' scatter, if they vary."""
     values, stderrs = (np.array([getattr(each, name) for each in found])
                        for name in ("value", "stderr"))
     squares, shifts = stderrs**2, (values - values.mean()) ** 2
+    if not shifts.mean() > 0:
+        return []
     ratio = math.sqrt(squares.mean() / shifts.mean())
     # The logarithm's influence: both means come from the same replications.
     influence = squares / squares.mean() - shifts / shifts.mean()
     error = ratio * float(influence.std()) / 2 / math.sqrt(len(values))
-    return Row(*_about(population), blocks, "standard error over scatter", COUNTED, 1.0, ratio,
-               ratio - SIGMAS * error, ratio + SIGMAS * error, 1 - STDERR, 1 + STDERR, 1.0,
-               len(found), len(found))
+    return [Row(*_about(population), blocks, "standard error over scatter", COUNTED, 1.0, ratio,
+                ratio - SIGMAS * error, ratio + SIGMAS * error, 1 - STDERR, 1 + STDERR, 1.0,
+                len(found), len(found))]
 
 
 def _about(population: Population) -> tuple[str, str, str, bool]:

@@ -26,9 +26,7 @@ RULE, STUDENTISED = "mcverify.statistic.studentised.", "mcverify.statistic.base.
 NORMAL, SCORES = ("mean", "calibrated", "normal"), ("variance", "calibrated", "scores, d_k 2")
 
 
-@lru_cache
-def law(key):
-    return POPULATIONS[key]()
+law = lru_cache(lambda key: POPULATIONS[key]())
 
 
 def rare(key, blocks, replications, rate=LOOK):
@@ -113,5 +111,5 @@ def rates_asked(anytime):
 def test_looks_share_the_rate_of_a_case_unless_the_interval_holds_at_all(monkeypatch):
     assert sum(rates_asked(anytime=False)) == pytest.approx(1e-6)
     assert set(rates_asked(anytime=True)) == {1e-6}
-    monkeypatch.setattr("mcverify.judge.run.look_rate", lambda rate, anytime=False: rate)
+    monkeypatch.setattr("mcverify.judge.trial.look_rate", lambda rate, anytime=False: rate)
     assert sum(rates_asked(anytime=False)) > 1e-5
