@@ -134,8 +134,7 @@ def slope(of: Statistic) -> Statistic:
         ends[weights == 0] = 0  # of which nothing counts, also where they are infinite
         low, high = np.where(weights > 0, ends.T, ends.T[::-1]) @ weights
         reason = next((each.reason for each in found if each.reason), "")
-        return Estimate(float(weights @ logs), float(stderr), float(low), float(high), reason,
-                        final=any(each.final for each in found))
+        return Estimate(float(weights @ logs), float(stderr), float(low), float(high), reason)
 
     def ranged(table: Array, low: float, high: float, error_rate: float) -> Estimate:
         return joined(of.within(low, high), table, error_rate)
