@@ -54,9 +54,9 @@ def varied(rng: np.random.Generator, sizes: Sizes, batch: int) -> Design:
 
 
 def plain(rng: np.random.Generator, sizes: Sizes, batch: int) -> Design:
-    """Queries on all coordinates; every key meets them at 0 or at a quarter of LOUD."""
+    """Queries on all coordinates; keys meet them at 0 and at a quarter of LOUD by turns."""
     shape = (batch, sizes.keys)
-    second = rng.choice([1.0, -1.0], shape)
+    second = np.broadcast_to((-1.0) ** np.arange(sizes.keys), shape)
     return _built(rng, sizes, np.ones((batch, sizes.tokens)), np.full(shape, 0.5), second / 2,
                   parts=False)
 

@@ -19,6 +19,7 @@ WIDEST = 64.0  # in all other types
 SPREAD = 0.5  # a spread of logits that every type resolves, and few caps bend
 SMALL = 1e-30  # in place of a weight of 0
 LEAP = 8.0  # ratio of spreads that queries four times as long do not make
+BEYOND = 8.0  # how far logits before a cap may spread, in units of the cap
 STILL = 1.02  # ratio of spreads that are the same
 
 
@@ -50,6 +51,8 @@ def equal_logits(caller: Caller) -> Array:
     if added > 0:
         raise CannotProbe(f"outputs are no averages of the values: of values of 0 they make "
                           f"{added:.3g}; leave out projections, their bias, and residuals")
+    if not p.any():
+        raise CannotProbe("all weights of equal logits are 0: they come from no softmax")
     if p.min() < 0:
         raise CannotProbe(f"outputs are no averages of the values: one has the weight "
                           f"{p.min():.3g}, below 0")
@@ -119,6 +122,7 @@ def _loudness(spread: Array, whole: Bools, reach: float) -> tuple[bool, float, f
     leaps = enough > 0 and spread[enough] > LEAP * spread[enough - 1]
     stays = leaps or (len(spread) > 3 and spread[-4:].max() < STILL * spread[-4:].min())
     slope = spread[enough] / (LOUDNESS[enough] * LOUD / 4)
+    reach = min(reach, BEYOND * spread.max())
     fitting = 2.0 ** np.floor(np.log2(reach / (slope * LOUD)))
     longest = LOUDNESS[min(enough + 4, len(whole) - 1) if leaps else max(last - 1, 0)]
     return stays, float(longest), float(min(fitting, LOUDNESS[last]))

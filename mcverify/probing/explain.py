@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from mcverify.probing.calls import Array
 from mcverify.probing.design import Design
 from mcverify.probing.fit import Logits
-from mcverify.probing.rounding import BENT, COARSEST, LOGIT, OWN, TYPES, computed, levels, stored
+from mcverify.probing.rounding import (
+    BENT,
+    COARSEST,
+    LOGIT,
+    OWN,
+    SINGLE,
+    TYPES,
+    Step,
+    computed,
+    steps,
+    stored,
+)
 
 
 @dataclass(frozen=True)
@@ -61,23 +72,45 @@ class Readings:
         """The first rule that explains every logit, simplest first and finest rounding first."""
         if not np.all(np.any(self._differences.value, axis=1)):
             return None
-        for u in self._levels():
-            straight, bent = (self._differences.logits(u, times) for times in (LOGIT, BENT))
+        for step in self._steps():
             for normalised, position, z in self._products():
-                if u < TYPES[self.precision][0] and normalised == "q and k":
+                if step.capped and (only_norms or position):
+                    continue
+                if only_norms and not normalised.startswith("q"):
+                    continue
+                if step.u < TYPES[self.precision][0] and normalised == "q and k":
                     continue  # so few different cosines that their roundings may all be alike
-                low, high = straight.linear(z)
-                if np.all(low <= high) and (not only_norms or normalised.startswith("q")):
-                    least, most, cap = straight.unseen_cap(z)
-                    return Rule((low + high) / 2, np.minimum(low, least), np.maximum(high, most),
-                                cap, normalised, position, u, self._even(u, z))
-            for normalised, position, z in self._products():
-                found = None if position or only_norms else bent.cap(z)
-                if found is not None:
-                    low, high, cap = found
-                    return Rule((low + high) / 2, low, high, cap, normalised, position, u,
-                                np.stack([low, high]))
+                found = self._capped(step, z) if step.capped else self._straight(step, z)
+                if found:
+                    scale, low, high, cap, even = found
+                    return Rule(scale, low, high, cap, normalised, position, step.u, even)
         return None
+
+    def _straight(self, step: Step, z: Array) -> tuple[Array, Array, Array, Array, Array] | None:
+        logits = self._differences.logits(step.u, step.roundings)
+        low, high = logits.linear(z)
+        even = self._even(step.u, z)
+        if np.any(low > high) or (self._doubtful(step) and not np.all(even[0] <= even[1])):
+            return None
+        least, most, cap = logits.unseen_cap(z)
+        return (low + high) / 2, np.minimum(low, least), np.maximum(high, most), cap, even
+
+    def _capped(self, step: Step, z: Array) -> tuple[Array, Array, Array, Array, Array] | None:
+        if self._doubtful(step):
+            return None
+        found = self._differences.logits(step.u, step.roundings + BENT).cap(z)
+        if found is None:
+            return None
+        low, high, cap = found
+        return (low + high) / 2, low, high, cap, np.stack([low, high])
+
+    def _doubtful(self, step: Step) -> bool:
+        """Whether logits are in half precision and outputs are not.
+
+        That is believed only of logits that it leaves in proportion where products are powers of
+        two, as noise or another curve does not.
+        """
+        return step.u > max(SINGLE, TYPES[self.precision][0])
 
     def _even(self, u: float, z: Array) -> Array:
         even = (np.abs(np.frexp(z)[0]) == 0.5) & (self._differences.moved == 0)
@@ -85,16 +118,17 @@ class Readings:
         low, high = Logits(logits.value, np.where(even, logits.wide, np.inf)).linear(z)
         return np.stack([np.where(np.isfinite(low), low, np.nan), high])
 
-    def _levels(self) -> list[float]:
-        return levels(self.precision, float(np.abs(self._differences.value).max(axis=1).min()))
+    def _steps(self) -> list[Step]:
+        largest = float(np.abs(self._differences.value).max(axis=1).min())
+        return steps(self.precision, self.design.q.shape[-1], largest)
 
     def by_query(self) -> Array | None:
         """The scale at each query, (heads, tokens), if a straight line explains what it sees."""
         query = self._flat(np.broadcast_to(
             np.arange(self.p.shape[2])[:, None], self.p.shape))[0]
         z = next(self._products())[2]
-        for u in self._levels():
-            logits = self._differences.logits(u, LOGIT)
+        for step in self._steps():
+            logits = self._differences.logits(step.u, step.roundings)
             parts = [[x[:, query == n] for x in (logits.value, logits.wide, z)]
                      for n in np.unique(query)]
             ends = np.array([Logits(value, wide).linear(x) for value, wide, x in parts])

@@ -70,7 +70,7 @@ def of_mask(mask: Mask, rule: Rule | None) -> Iterator[str]:
         yield f"masked keys keep a weight, their logit is {mask.leak:.4g}: {where}"
 
 
-def of_bias(bias: Bias, rule: Rule | None) -> Iterator[str]:
+def of_bias(bias: Bias, rule: Rule | None, told: bool) -> Iterator[str]:
     """What is added to the logits, and whether it is scaled as well."""
     if bias.slopes is not None:
         yield "a logit falls with each token of distance (ALiBi): see slopes"
@@ -78,9 +78,9 @@ def of_bias(bias: Bias, rule: Rule | None) -> Iterator[str]:
             heads = np.flatnonzero(bias.slopes[:, 1] < 0)
             yield f"the slope of head {' '.join(map(str, heads))} has the wrong sign: far keys gain"
     elif bias.largest:
-        yield f"a bias is added to the logits: it differs by up to {bias.largest:.4g} in a row"
-        if bias.factor is None:
-            yield "the bias is no multiple of what was expected, or nothing was: pass it as bias="
+        yield (f"logits of equal products differ by up to {bias.largest:.4g} in a row: by a bias"
+               + ("" if bias.factor else ", which is no multiple of the one that was passed"
+                  if told else ", whose factor is told if it is passed as bias="))
     if bias.factor and rule and not bias.factor[0] <= 1 <= bias.factor[1]:
         low, high = bias.factor
         scaled = np.all((rule.low <= high) & (low <= rule.high))
@@ -100,5 +100,5 @@ def of_heads(key_head: NDArray[np.int64], value_head: NDArray[np.int64], sizes: 
         how = f"tiled, h mod {sizes.kv_heads}" if is_tiled else " ".join(map(str, key_head))
         share = sizes.heads // sizes.kv_heads
         yield f"key heads are {how}, where head h of queries usually reads head h // {share}"
-    if not np.array_equal(key_head, value_head):
+    if np.all(key_head >= 0) and not np.array_equal(key_head, value_head):
         yield f"values are read from other heads than keys: {' '.join(map(str, value_head))}"

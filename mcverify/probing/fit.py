@@ -15,6 +15,7 @@ HIGHEST = np.log(1e8)  # above the largest logit: a cap that bends nothing
 STEPS = 48  # halvings by which a bracket shrinks beyond what any type resolves
 EDGE = 1e-14  # what they leave open
 BRACKET = np.log(1.5)  # about the cap that fits best, in which all caps are that bounds allow
+SMALL = 1e-30  # a slope, where none is known
 SAMPLE = 256  # logits of a head that a first fit looks at
 
 
@@ -126,7 +127,7 @@ def _best_cap(value: Array, wide: Array, z: Array) -> tuple[float, float]:
     from scipy.optimize import least_squares  # here, since few functions have a cap
 
     largest = np.abs(value).max()
-    slope = largest / np.abs(z).max()
+    slope = np.max(value / z, initial=SMALL, where=np.abs(value) > 4 * wide)  # at 0 it is steepest
 
     def misses(logs: Array) -> Array:
         s, c = np.exp(logs)
@@ -134,6 +135,6 @@ def _best_cap(value: Array, wide: Array, z: Array) -> tuple[float, float]:
 
     fits = [least_squares(misses, np.log([times * slope, cap * largest]), x_scale="jac",
                           xtol=1e-15, ftol=1e-15, gtol=1e-15)
-            for times, cap in ((1.2, 1.5), (8.0, 1.01))]
+            for times, cap in ((1.0, 1.5), (1.0, 1.01))]
     best = min(fits, key=lambda fit: float(fit.cost))
     return float(np.exp(best.x[1])), float(np.sqrt(2 * best.cost / len(value)))

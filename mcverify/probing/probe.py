@@ -112,7 +112,7 @@ def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | No
     bias = bias_of(still, mask.visible, readings.precision, roundoff, expected)
     key_head, value_head = heads_read(caller, still, loud, loud_keys, rng)
     sums = remark_on_sums(readings, roundoff)
-    also = (*findings.of_mask(mask, rule), *findings.of_bias(bias, rule),
+    also = (*findings.of_mask(mask, rule), *findings.of_bias(bias, rule, expected is not None),
             *findings.of_heads(key_head, value_head, caller.sizes), *([sums] if sums else []))
     seen = Probe(
         causal=mask.causal, mask=mask.name, window=mask.window, key_head=key_head, declared=said,

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from mcverify.probing.calls import Array
 from mcverify.probing.explain import Readings
+from mcverify.probing.result import listed
 from mcverify.probing.rounding import STORED, TYPES, computed
 
 
@@ -11,40 +13,39 @@ def remark_on_sums(readings: Readings, roundoff: float) -> str:
     p, still = readings.p, readings.flat
     u, smallest = TYPES[readings.precision]
     unsure = STORED * u + computed(max(u, roundoff)) + p.shape[-1] * smallest
-    rows = np.any(readings.visible, axis=-1)
-    total, quiet = p.sum(axis=-1), still.sum(axis=-1)
-    if np.all(np.abs(total - 1)[:, rows] <= unsure):
-        return ""
-    middle = (total[:, rows].max() + total[:, rows].min()) / 2
-    if np.all(np.abs(total[:, rows] - middle) <= unsure * middle):
-        digits = int(np.clip(-np.log10(unsure), 2, 6))
-        return (f"each row of weights sums to {middle:.{digits}g}: the values or outputs are "
-                "scaled by it")
-    sink = _sink(readings, unsure)
-    if sink is not None:
-        what = ("softmax with 1 in the denominator" if sink == 0 else
-                f"a sink of logit {sink:.4g} in the denominator")
-        return f"rows of weights sum to less than 1: {what}"
     seen = readings.visible.sum(axis=-1)
-    if np.all(np.abs(quiet * p.shape[-1] - seen) <= unsure * seen):
+    total = np.where(seen > 0, p.sum(axis=-1), np.nan)  # (batch, heads, tokens)
+    least, most = np.nanmin(total, axis=(0, 2)), np.nanmax(total, axis=(0, 2))
+    if np.all(most - least <= 2 * unsure * most):
+        middle = (least + most) / 2
+        one = np.all(np.abs(middle - 1) <= unsure)
+        digits = int(np.clip(-np.log10(unsure), 2, 6))
+        sums = listed(np.unique([float(f"{x:.{digits}g}") for x in middle]))
+        return "" if one else f"each row of weights sums to {sums}: values or outputs are scaled"
+    sinks = _sinks(readings, unsure)
+    if sinks is not None:
+        what = ("softmax with 1 in the denominator" if not sinks.any() else
+                f"a sink of logit {listed(np.unique(sinks.round(2)))} in the denominator")
+        return f"rows of weights sum to less than 1: {what}"
+    if np.all(np.abs(still.sum(axis=-1) * p.shape[-1] - seen) <= unsure * seen):
         return "rows of weights sum to the share of keys they see: the mask comes after the softmax"
-    return (f"rows of weights sum to {total[:, rows].min():.4g} to {total[:, rows].max():.4g}, "
-            "not 1")
+    return f"rows of weights sum to {least.min():.4g} to {most.max():.4g}, not 1"
 
 
-def _sink(readings: Readings, unsure: float) -> float | None:
-    """The logit of one more key without value, if what rows lack of 1 is its weight."""
-    p, still = readings.p, readings.flat
-    zero = (readings.design.products[:, None] == 0) & readings.visible
+def _sinks(readings: Readings, unsure: float) -> Array | None:
+    """The logit of one more key without value, (heads,), if what rows lack of 1 is its weight."""
+    p, still, visible = readings.p, readings.flat, readings.visible
+    zero = (readings.design.products[:, None] == 0) & visible
     lack, quiet = 1 - p.sum(axis=-1, keepdims=True), 1 - still.sum(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.where(zero, p / still, 0)
-        off = np.abs(lack - times * quiet) > 4 * unsure * (1 + times)
-        if np.any(off & zero):
+        if np.any(zero & (np.abs(lack - times * quiet) > 4 * unsure * (1 + times))):
             return None
-        ratio = np.where(readings.visible, quiet / still, np.inf).min(axis=-1)
-    wide = 4 * unsure * (1 + 1 / quiet[..., 0])
-    ratio, wide = (x[np.any(readings.visible, axis=-1)] for x in (ratio, wide))
-    if ratio.min() <= 0:
+        ratio = np.min(np.where(visible, quiet / still, np.inf), axis=-1)
+        wide = 4 * unsure * (1 + 1 / quiet[..., 0]) * ratio
+    rows = visible.any(axis=-1)
+    if np.any(ratio[rows] <= 0):
         return None
-    return 0.0 if np.all(np.abs(ratio - 1) <= wide * ratio) else float(np.log(np.median(ratio)))
+    ratio, wide = np.where(rows, ratio, np.nan), np.where(rows, wide, 0)
+    plain = np.all((np.abs(ratio - 1) <= wide) | ~rows, axis=1)
+    return np.where(plain, 0.0, np.log(np.nanmedian(ratio, axis=1)))

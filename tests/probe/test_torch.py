@@ -158,7 +158,7 @@ def test_multihead_attention_with_faults():
     assert found.formula == "1/sqrt(d_model)"  # as a factor of √(d_k/d_model) makes it
     assert found.agrees is False
     bias = torch.randn(4, 16, 16, generator=torch.Generator().manual_seed(0))
-    for times, told in ((1, "a bias is added"), (0.25, "the bias is multiplied by the scale as")):
+    for times, told in ((1, "by a bias"), (0.25, "the bias is multiplied by the scale as")):
         found = probe(multihead(4, 16, bias=times * bias), bias=bias, **SIZES)
         assert found.bias_scale == pytest.approx(times, rel=1e-5)
         assert told in " ".join(found.findings)
