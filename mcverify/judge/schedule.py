@@ -37,14 +37,14 @@ class Task:
 class Schedule:
     """The calls of ``measure`` that are to be made, as far as they are known by now.
 
-    An iterator that may go on after it has ended, when ``settle`` has added to it. Groups with the
-    most work left come first, so that none is left to the end. A group that is not decided at a
-    look goes on at once.
+    An iterator that may go on after it has ended, when ``settle`` has added to it. Early looks come
+    first, so that what is decided soon is kept soon; at a look, groups with the most work, so that
+    none is left to its end. Nobody waits for all groups to end a look.
     """
 
     def __init__(self, trials: Iterable[Trial], seed: int, watch: Watch) -> None:
         self.seed, self.watch = seed, watch
-        self.waiting: list[tuple[float, int, Task]] = []  # a heap, the costliest first
+        self.waiting: list[tuple[int, float, int, Task]] = []  # a heap
         self.counted = 0
         self.issued: list[Task] = []
         self.drawn: dict[World, dict[bytes, int]] = {}  # first blocks of chunks, by their digests
@@ -61,7 +61,7 @@ class Schedule:
     def __next__(self) -> tuple[Any, ...]:
         if not self.waiting:
             raise StopIteration
-        _, _, task = heappop(self.waiting)
+        *_, task = heappop(self.waiting)
         self.issued.append(task)
         references = [trial.reference for trial in task.trials]
         return references, self.seed, task.first, task.blocks
@@ -122,4 +122,4 @@ class Schedule:
         cost = (stop - start) * sum(trial.cost for trial in task.trials)
         self.counted += 1
         task.group.awaited += 1
-        heappush(self.waiting, (-cost, self.counted, task))
+        heappush(self.waiting, (task.group.look, -cost, self.counted, task))
