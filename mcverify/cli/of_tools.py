@@ -19,19 +19,27 @@ def diagnose(
         "the names of queries and keys in the .npz"))] = None,
     groups: Annotated[str | None, Option(metavar="NAME", show_default=False, help=(
         "the name of the groups in the .npz, if any"))] = None,
+    outputs: Annotated[tuple[str, str] | None, Option(metavar="V OUT", show_default=False, help=(
+        "values and outputs, to fit the scale that explains them: names in the .npz (default: v "
+        "and out), or two .npy files"))] = None,
     error_rate: Annotated[float, to.rate_of("any verdict of the table")] = 1e-3,
     csv: Annotated[bool, Option("--csv", help=(
         "print all that is known as CSV, formulas and standard errors as well"))] = False,
 ) -> Exit:
     """Hold your own queries and keys against every assumption; of many heads, each by itself."""
     from mcverify.diagnose import diagnose, read_arrays, table
+    from mcverify.diagnose.outputs import explain_outputs, read_outputs, text
 
     if groups and not names:
         raise UsageError(f"--groups {groups}: needs --names, those of the queries and keys")
     with refused():
         found = read_arrays(arrays, [*names, *filter(None, [groups])] if names else None)
         frame = diagnose(*found, error_rate)
+        recorded = read_outputs(arrays, outputs)
+        explained = explain_outputs(*found[:2], *recorded) if recorded else None
     terminal.show(frame.to_csv(index=False, float_format="%.6g").rstrip() if csv else table(frame))
+    if explained is not None and not csv:
+        terminal.show(f"\n{text(explained)}")
     return Exit.AS_DECLARED
 
 
