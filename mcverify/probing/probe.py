@@ -109,7 +109,8 @@ def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | No
         if rule:
             break
     roundoff = rule.roundoff if rule else TYPES[readings.precision][0]
-    bias = bias_of(still, mask.visible, readings.precision, roundoff, expected)
+    scale = (float(rule.low.max()), float(rule.high.min())) if rule else (math.nan, math.nan)
+    bias = bias_of(still, mask.visible, readings.precision, roundoff, expected, scale)
     key_head, value_head = heads_read(caller, still, loud, loud_keys, rng)
     sums = remark_on_sums(readings, roundoff)
     also = (*findings.of_mask(mask, rule), *findings.of_bias(bias, rule, expected is not None),

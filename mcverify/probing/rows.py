@@ -87,8 +87,12 @@ class Bias:
     largest: float
 
 
-def bias_of(p: Array, visible: Bools, name: str, roundoff: float, expected: Array | None) -> Bias:
-    """The bias that weights (heads, tokens, keys) of equal logits show, beside an expected one."""
+def bias_of(p: Array, visible: Bools, name: str, roundoff: float, expected: Array | None,
+            scale: tuple[float, float]) -> Bias:
+    """The bias that weights (heads, tokens, keys) of equal logits show.
+
+    With the expected one, if it is known, and the interval of the scale, which may be its factor.
+    """
     y = np.log(np.where(visible, p, 1))
     first = np.argmax(np.where(visible, p, 0), axis=-1, keepdims=True)
     value = np.where(visible, y - np.take_along_axis(y, first, axis=-1), 0)
@@ -117,7 +121,7 @@ def bias_of(p: Array, visible: Bools, name: str, roundoff: float, expected: Arra
         low, high = intervals(np.broadcast_to(-distance.astype(float), p.shape))
         if np.all(low <= high) and not uniform:
             slopes = np.stack([low, high], axis=1)
-            return Bias(factor or _times(slopes), slopes, largest)
+            return Bias(factor or _times(slopes, scale), slopes, largest)
     return Bias(factor, None, largest)
 
 
@@ -126,11 +130,15 @@ def _less(x: Array, first: NDArray[np.intp], visible: Bools) -> Array:
     return x.reshape(len(x), -1)
 
 
-def _times(slopes: Array) -> tuple[float, float] | None:
-    """What the slopes of Press et al. are multiplied by, the same for all heads, or None."""
+def _times(slopes: Array, scale: tuple[float, float]) -> tuple[float, float] | None:
+    """What the slopes of Press et al. are multiplied by, the same for all heads, or None.
+
+    Of one head any slope is a multiple of theirs, so only 1 and the scale count.
+    """
     usual = alibi_slopes(len(slopes))
     low, high = (slopes[:, 0] / usual).max(), (slopes[:, 1] / usual).min()
-    return (float(low), float(high)) if low <= high else None
+    known = len(slopes) > 1 or low <= 1 <= high or (low <= scale[1] and scale[0] <= high)
+    return (float(low), float(high)) if known and low <= high else None
 
 
 def alibi_slopes(heads: int) -> Array:

@@ -11,7 +11,7 @@ OUT_AND_COMPUTE = [("float64", "float64"), ("float32", "float32"), ("float16", "
                    ("bfloat16", "bfloat16"), ("float16", "float32"), ("bfloat16", "float32"),
                    ("float32", "bfloat16")]
 KINDS = ("plain", "causal", "window", "cap", "norm", "alibi", "sink", "log n")
-# Half the interval in proportion to the scale, at most, for the plain kinds; none without data.
+# Half the interval in proportion to the scale, at most, where nothing else widens it.
 WIDTH = {("float64", "float64"): 1e-14, ("float32", "float32"): 1e-6,
          ("float16", "float16"): 7e-3, ("bfloat16", "bfloat16"): 0.03,
          ("float16", "float32"): 7e-3, ("bfloat16", "float32"): 4e-3,
@@ -50,7 +50,7 @@ def check(seed):
         "q and k" if kind == "norm" else "", "log(n)" if kind == "log n" else ""), seed
     assert found.cap_low <= (cap if kind == "cap" else np.inf) <= found.cap_high, seed
     assert any(found.low <= scale <= found.high for scale in scales), seed
-    if kind not in ("cap", "norm", "alibi"):
+    if kind not in ("cap", "norm", "alibi", "window"):  # a window of two leaves few pairs to read
         assert (found.high - found.low) / 2 < width * found.scale, seed
 
 

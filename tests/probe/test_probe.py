@@ -147,6 +147,10 @@ def test_the_slopes_of_alibi_with_their_sign_and_factor():
     np.testing.assert_allclose(found.slopes, slopes / 8, rtol=1e-12)
     assert found.bias_scale == pytest.approx(0.125, rel=1e-12)
     assert "the bias is multiplied by the scale as well" in found.findings
+    for slope, scaled, factor in ((0.5, False, None), (2**-8, False, 1.0), (2**-8, True, 0.125)):
+        found = probe(attention(bias=alibi([slope], 16), scale_bias=scaled))
+        assert found.slopes == pytest.approx([slope * (0.125 if scaled else 1)])
+        assert found.bias_scale == (None if factor is None else pytest.approx(factor))
     turned = slopes * [1, 1, -1, 1, 1, 1, 1, 1]
     found = probe(attention(bias=alibi(turned, 16)), heads=8)
     np.testing.assert_allclose(found.slopes, turned, rtol=1e-12)
