@@ -7,6 +7,7 @@ each is current.
 import hashlib
 import re
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -120,6 +121,7 @@ def saturation():
     return table(header, ("--:",) * len(header), rows)
 
 
+@lru_cache
 def all_cases():
     return pd.concat([cases(name) for name in pd.read_csv(
         ROOT / "results" / "verdicts.csv")["claim"]], ignore_index=True)
