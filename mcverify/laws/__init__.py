@@ -11,11 +11,10 @@ from mcverify.laws.coordinates import (
     laplace,
     normal,
     rademacher,
-    sparse,
-    stable,
-    student_t,
     uniform,
 )
+from mcverify.laws.coordinates_heavy import sparse, stable, student_t
+from mcverify.laws.coordinates_scipy import iid
 from mcverify.laws.coordinates_tied import (
     common_scale,
     equicorrelated,
@@ -23,9 +22,9 @@ from mcverify.laws.coordinates_tied import (
     sign_products,
 )
 from mcverify.laws.covariance import autoregressive, gaussian, low_rank, unequal
-from mcverify.laws.distributions import iid
 from mcverify.laws.law import Law, Moments
 from mcverify.laws.linear_image import linear
+from mcverify.laws.norms import layer_norm, rms_norm, unit_norm
 from mcverify.laws.projection import projected
 from mcverify.laws.q_tied_to_k import correlated, identical, independent, random_sign
 from mcverify.laws.real_tokens import measured, measured_file, minilm
@@ -33,7 +32,7 @@ from mcverify.laws.rotary_positions import rotary
 from mcverify.laws.score_moments import ScoreMoments, score_moments
 from mcverify.laws.shift_scale import scaled, shifted
 from mcverify.laws.tokens_tied import memory, shared_query, topic
-from mcverify.laws.transforms import clipped, layer_norm, quantised, rms_norm, unit_norm
+from mcverify.laws.transforms import clipped, quantised
 
 __all__ = [
     "STANDARD",

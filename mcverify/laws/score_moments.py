@@ -1,23 +1,25 @@
 """Exact moments of scores up to the fourth, and how much the block values made of them vary.
 
-A law says of either side x = r·Az + m (``laws.side.Image``). With M = A_q'A_k, a = A_q'm_k and
-b = A_k'm_q, a score less its mean is s = X'MY + a·X + b·Y, where X = r_q z_q and Y = r_k z_k are
-independent. Given X it is u·Y + v with u = M'X + b and v = a·X, so E[s² | X] = |u|² + v²; all that
-follow are expectations of polynomials in X of independent coordinates with known moments.
+Here stands what they are for independent tokens and which pairs of a block share what; how they
+follow from what a law says of either side stands in ``score_contraction``.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
 
 from mcverify.laws.law import Law, joint, side
+from mcverify.laws.score_contraction import (
+    applied,
+    fourth_moment,
+    odd,
+    product,
+    squares_of_shared,
+)
 from mcverify.laws.side import Image
 
-Array = NDArray[np.float64]
 Pairs = Literal["all", "other", "matched"]
 
 
@@ -124,13 +126,13 @@ def score_moments(law: Law, d_k: int) -> ScoreMoments | None:
     q, k = side(law, "q", d_k).image, side(law, "k", d_k).image
     if q is None or k is None:
         return _second_order(law, d_k)
-    m, a, b = _product(q.root, k.root), _applied(q.root, k.mean), _applied(k.root, q.mean)
+    m, a, b = product(q.root, k.root), applied(q.root, k.mean), applied(k.root, q.mean)
     query_share, key_share = float(a @ a), float(b @ b)
     variance = float((m**2).sum()) + query_share + key_share
     found = ScoreMoments(
         mean=float(q.mean @ k.mean), matched_mean=math.nan, variance=variance,
-        fourth=_fourth(m, a, b, q, k), shared_query=_shared(m, a, b, q),
-        shared_key=_shared(m.T, b, a, k), query_share=query_share, key_share=key_share,
+        fourth=fourth_moment(m, a, b, q, k), shared_query=squares_of_shared(m, a, b, q),
+        shared_key=squares_of_shared(m.T, b, a, k), query_share=query_share, key_share=key_share,
         matched_variance=math.nan, matched_fourth=math.nan, coupled=law.coupled)
     return _with_matched(found, law, d_k)
 
@@ -170,8 +172,8 @@ def _quadratic_form(q: Image, k: Image) -> tuple[float, float, float]:
     z'Sz + l·z of normal z has the second and fourth cumulants 2 tr S² + |l|² and 48(tr S⁴ + |Sl|²).
     Of others the variance has (κ − 3) Σ S_ii² + 2γ Σ S_ii l_i more; the fourth is not known.
     """
-    m = _product(q.root, k.root)
-    s, tilt = (m + m.T) / 2, _applied(q.root, k.mean) + _applied(k.root, q.mean)
+    m = product(q.root, k.root)
+    s, tilt = (m + m.T) / 2, applied(q.root, k.mean) + applied(k.root, q.mean)
     square, diagonal = s @ s, s.diagonal()
     variance = 2 * float((s**2).sum()) + float(tilt @ tilt)
     mean, fourth = float(diagonal.sum() + q.mean @ k.mean), math.nan
@@ -179,57 +181,4 @@ def _quadratic_form(q: Image, k: Image) -> tuple[float, float, float]:
         cumulant = 48 * float((square**2).sum() + tilt @ (square @ tilt))
         return mean, variance, 3 * variance**2 + cumulant
     variance += (q.fourth - 3) * float(diagonal @ diagonal)
-    return mean, variance + 2 * _odd(q.third, float(diagonal @ tilt)), fourth
-
-
-def _product(a: Array, b: Array) -> Any:
-    """A'B, sparse if both are diagonal: wide laws of independent coordinates cost nothing."""
-    if a.ndim == b.ndim == 1:
-        return csr_array(diags_array(a * b))
-    if a.ndim == 1:
-        return a[:, None] * b
-    return a.T * b if b.ndim == 1 else a.T @ b
-
-
-def _applied(a: Array, x: Array) -> Array:
-    """A'x."""
-    return np.asarray(a * x if a.ndim == 1 else a.T @ x)
-
-
-def _odd(third: float, factor: float) -> float:
-    """third·factor, where an unknown third moment does not matter if nothing comes of it."""
-    return third * factor if factor else 0.0
-
-
-def _square(
-    diagonal: Array, trace_of_square: float, c: Array, constant: float, x: Image
-) -> float:
-    """E (X'GX + 2c'X + constant)², for G of this diagonal and tr G²."""
-    trace = float(diagonal.sum())
-    quadratic = trace**2 + 2 * trace_of_square + (x.fourth - 3) * float(diagonal @ diagonal)
-    return (x.scale_fourth * quadratic + 4 * float(c @ c) + constant**2 + 2 * constant * trace
-            + 4 * _odd(x.third, float(diagonal @ c)))
-
-
-def _shared(m: Any, a: Array, b: Array, x: Image) -> float:
-    """E (|u|² + v²)², whose quadratic part has the matrix MM' + aa'."""
-    h = m @ m.T
-    trace_of_square = float((h**2).sum()) + 2 * float(a @ (h @ a)) + float(a @ a) ** 2
-    return _square(h.diagonal() + a * a, trace_of_square, m @ b, float(b @ b), x)
-
-
-def _fourth(m: Any, a: Array, b: Array, x: Image, y: Image) -> float:
-    """E (u·Y + v)⁴: over Y, E r_k⁴ (3|u|⁴ + (κ_k − 3) Σ u⁴) + 4γ_k v Σ u³ + 6 v²|u|² + v⁴."""
-    h, c, ma, ex = m @ m.T, m @ b, m.T @ a, x.fourth - 3
-    rows, aa, bb = h.diagonal(), float(a @ a), float(b @ b)
-    second, third, fourth = ((m**n).sum(axis=0) for n in (2, 3, 4))  # of the columns of M
-    length = _square(rows, float((h**2).sum()), c, bb, x)  # E |u|⁴
-    powers = (x.scale_fourth * float((3 * second**2 + ex * fourth).sum())
-              + float((6 * b**2 * second + b**4).sum()) + 4 * _odd(x.third, float(b @ third)))
-    cubes = (x.scale_fourth * float((3 * ma * second + ex * (m**3).T @ a).sum())
-             + 3 * _odd(x.third, float(b @ ((m**2).T @ a))) + 3 * float(b**2 @ ma))
-    both = (x.scale_fourth * (aa * float(rows.sum()) + 2 * float(ma @ ma) + ex * float(a**2 @ rows))
-            + 2 * _odd(x.third, float(a**2 @ c)) + aa * bb)
-    alone = x.scale_fourth * (3 * aa**2 + ex * float((a**4).sum()))
-    return (y.scale_fourth * (3 * length + (y.fourth - 3) * powers) + 4 * _odd(y.third, cubes)
-            + 6 * both + alone)
+    return mean, variance + 2 * odd(q.third, float(diagonal @ tilt)), fourth

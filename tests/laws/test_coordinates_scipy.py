@@ -12,7 +12,7 @@ from scipy import stats
 
 from mcverify import laws
 from mcverify.laws.coordinates import Iid
-from mcverify.laws.distributions import tail_index
+from mcverify.laws.coordinates_scipy import tail_index
 
 
 @pytest.mark.parametrize(("distribution", "index"), [

@@ -1,0 +1,106 @@
+"""Laws of independent coordinates with heavy tails: Student's t, sparse ones, stable ones."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcverify.laws.coordinates import Iid
+from mcverify.laws.law import Rng, require
+from mcverify.laws.side import Array
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sampler with a parameter; two are equal if both are."""
+
+    function: Callable[[Rng, tuple[int, ...], float], Array]
+    parameter: float
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...]) -> Array:
+        return self.function(rng, shape, self.parameter)
+
+
+def student_t(df: float) -> Iid:
+    """Student's t, scaled to variance 1 where it has a variance (df > 2), raw otherwise.
+
+    Absolute moments exist below order ``df``. Raises ValueError unless 0.05 ≤ df < inf.
+
+    >>> str(student_t(5)), student_t(5).fourth_moment, student_t(5).finite_moments
+    ('student_t-5', 9.0, 5.0)
+    """
+    require(0.05 <= df < math.inf, f"student_t(df={df}): df must be at least 0.05, below which "
+                                   "draws overflow, and finite; use laws.normal for the limit")
+    return Iid(
+        f"student_t-{df:.12g}",
+        Drawn(_student_t, df),
+        fourth_moment=3 + 6 / (df - 4) if df > 4 else math.inf,
+        mean=0.0 if df > 1 else math.nan,
+        variance=1.0 if df > 2 else math.inf,
+        finite_moments=float(df),
+        symmetric=True,
+        atoms=(),
+    )
+
+
+def _student_t(rng: Rng, shape: tuple[int, ...], df: float) -> Array:
+    scale = math.sqrt((df - 2) / df) if df > 2 else 1.0
+    return scale * rng.standard_t(df, shape)
+
+
+def sparse(share: float) -> Iid:
+    """Zero, but for a ``share`` of the coordinates that are N(0, 1/share): variance 1.
+
+    Raises ValueError unless 0 < share <= 1.
+
+    >>> str(sparse(0.1)), round(sparse(0.1).fourth_moment, 12)
+    ('sparse-0.1', 30.0)
+    """
+    require(0 < share <= 1, f"sparse(share={share}): the share of coordinates that are not 0 must "
+                            "be above 0 and at most 1; use e.g. sparse(0.1)")
+    return Iid(f"sparse-{share:.12g}", Drawn(_sparse, share), fourth_moment=3 / share,
+               symmetric=True, atoms=((0.0, 1 - share),))
+
+
+def _sparse(rng: Rng, shape: tuple[int, ...], share: float) -> Array:
+    scale = 1 / math.sqrt(share)
+    return np.where(rng.random(shape) < share, scale * rng.standard_normal(shape), 0.0)
+
+
+def stable(alpha: float) -> Iid:
+    """The symmetric α-stable law: sums of d coordinates have its own shape, d^(1/α) times as wide.
+
+    Its characteristic function is exp(−abs(t)^α), so α = 1 is the Cauchy law. α = 2, the only one
+    with a variance, is scaled to variance 1 and so is the normal law. Absolute moments exist below
+    order α. Drawn by the formula of Chambers, Mallows and Stuck (1976, doi:
+    10.1080/01621459.1976.10480344). Raises ValueError unless 0.1 <= alpha <= 2: below, draws
+    leave the range of double precision.
+
+    >>> str(stable(1.5)), stable(1.5).finite_moments, stable(1.5).mean, stable(1.5).variance
+    ('stable-1.5', 1.5, 0.0, inf)
+    >>> stable(2).variance, stable(2).fourth_moment
+    (1.0, 3.0)
+    """
+    require(0.1 <= alpha <= 2, f"stable(alpha={alpha}): alpha must be at least 0.1 and at most 2; "
+                               "use e.g. stable(1.5)")
+    light = alpha == 2
+    return Iid(
+        f"stable-{alpha:.12g}",
+        Drawn(_stable, alpha),
+        fourth_moment=3.0 if light else math.inf,
+        mean=0.0 if alpha > 1 else math.nan,
+        variance=1.0 if light else math.inf,
+        finite_moments=math.inf if light else float(alpha),
+        symmetric=True,
+        atoms=(),
+        round=light,
+    )
+
+
+def _stable(rng: Rng, shape: tuple[int, ...], alpha: float) -> Array:
+    u = math.pi * (rng.random(shape) - 0.5)
+    w = rng.standard_exponential(shape)
+    x = np.sin(alpha * u) / np.cos(u) ** (1 / alpha)
+    x *= (np.cos((1 - alpha) * u) / w) ** ((1 - alpha) / alpha)
+    return x if alpha < 2 else math.sqrt(0.5) * x

@@ -1,0 +1,126 @@
+"""Laws of vectors after a norm that fixes their length: layer norm, RMS norm, unit norm."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcverify.attention import vectors
+from mcverify.laws.law import Pair
+from mcverify.laws.side import Array, Image, Side
+from mcverify.laws.transforms import Transformed, alike
+
+
+@dataclass(frozen=True)
+class LayerNorm(Transformed):
+    """Every q and k after ``vectors.layer_norm``: bounded by gain·√d_k in length.
+
+    Coordinates that can be exchanged get mean 0 and equal covariances, so with epsilon 0 the
+    covariance is gain²·P·(d_k I − 11')/(d_k − 1), P the probability that not all are equal: 1 for
+    continuous laws, 1 − 2^(1 − d_k) for coins. A common shift or scale changes nothing.
+
+    >>> from mcverify.laws import normal, shifted
+    >>> str(layer_norm(shifted(normal, 0.5), gain=2))
+    'layer_norm[shifted[normal-0.5]-gain:2]'
+    >>> layer_norm(shifted(normal, 0.5)).moments(2).cov_q
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    gain: float = 1.0
+    epsilon: float = 0.0
+
+    def function(self, x: Array) -> Array:
+        return np.asarray(vectors.layer_norm(x, self.gain, epsilon=self.epsilon), np.float64)
+
+    def after(self, x: Side, d_k: int) -> Pair:
+        if d_k == 1:
+            return np.zeros(1), np.zeros((1, 1))  # one coordinate is its own mean
+        if not x.exchangeable:
+            return alike(d_k, math.nan, math.nan, covariance=math.nan)
+        variance = self.gain**2 * (1 - x.all_equal) if self.epsilon == 0 else math.nan
+        return alike(d_k, 0.0, variance, covariance=-variance / (d_k - 1))
+
+    def image(self, x: Side, d_k: int) -> Image | None:
+        """A direction that was uniform is so among vectors of mean 0, in d_k − 1 dimensions."""
+        known = self.epsilon == 0 and d_k > 1 and _is_round(x)
+        if not known or x.image is None or np.ptp(x.image.mean) > 0:
+            return None
+        centring = np.eye(d_k) - 1 / d_k
+        return _on_sphere(self.gain * math.sqrt(d_k / (d_k - 1)) * centring, d_k - 1)
+
+
+@dataclass(frozen=True)
+class RmsNorm(Transformed):
+    """Every q and k after ``vectors.rms_norm``, of length gain·√d_k with epsilon 0.
+
+    Coordinates whose signs can be flipped and which can be exchanged, such as independent ones
+    symmetric about 0, become uncorrelated ones of mean 0 and variance gain²·P, P the probability
+    of a vector that is not 0.
+
+    >>> from mcverify.laws import laplace
+    >>> rms_norm(laplace, gain=2).moments(2).cov_q.tolist()
+    [[4.0, 0.0], [0.0, 4.0]]
+    """
+
+    gain: float = 1.0
+    epsilon: float = 0.0
+
+    def function(self, x: Array) -> Array:
+        return np.asarray(vectors.rms_norm(x, self.gain, self.epsilon), np.float64)
+
+    def after(self, x: Side, d_k: int) -> Pair:
+        if not x.symmetric:
+            return alike(d_k, math.nan, math.nan, covariance=math.nan)
+        known = x.exchangeable and self.epsilon == 0
+        return alike(d_k, 0.0, self.gain**2 * (1 - x.all_zero) if known else math.nan)
+
+    def image(self, x: Side, d_k: int) -> Image | None:
+        """Coins stay coins, and a direction that was uniform is all that is left."""
+        root = np.full(d_k, self.gain)
+        if self.epsilon != 0:
+            return None
+        if x.symmetric and x.atoms and len({abs(value) for value, _ in x.atoms} | {0.0}) == 2:
+            return Image(root, np.zeros(d_k), third=0.0, fourth=1.0)
+        centred = x.image is not None and not x.image.mean.any()
+        return _on_sphere(root, d_k) if centred and _is_round(x) else None
+
+
+@dataclass(frozen=True)
+class UnitNorm(Transformed):
+    """Every q and k after ``vectors.unit_norm``: scores are cosines. As rms_norm, over √d_k.
+
+    >>> from mcverify.laws import normal
+    >>> unit_norm(normal).moments(2).cov_q.tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+
+    def function(self, x: Array) -> Array:
+        return np.asarray(vectors.unit_norm(x), np.float64)
+
+    def after(self, x: Side, d_k: int) -> Pair:
+        mean, cov = RmsNorm(self.base).after(x, d_k)
+        return mean, cov / d_k
+
+    def image(self, x: Side, d_k: int) -> Image | None:
+        image = RmsNorm(self.base).image(x, d_k)
+        return image and image.mapped(np.full(d_k, d_k**-0.5))
+
+
+def _is_round(x: Side) -> bool:
+    """Whether the vector less its mean has a direction that is uniform on the sphere."""
+    image = x.image
+    return (image is not None and image.round and image.root.ndim == 1
+            and bool(np.ptp(image.root) == 0 < abs(image.root[0])))
+
+
+def _on_sphere(root: Array, dimensions: int) -> Image:
+    # The fourth moments of a uniform direction u are those of normal z over E abs(z)^4, so √d·u
+    # is as r·z with E r⁴ = d²/(d(d + 2)).
+    return Image(root, np.zeros(len(root)), third=0.0, fourth=3.0,
+                 scale_fourth=dimensions / (dimensions + 2), round=True)
+
+
+layer_norm = LayerNorm
+rms_norm = RmsNorm
+unit_norm = UnitNorm

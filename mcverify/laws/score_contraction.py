@@ -1,0 +1,68 @@
+"""Fourth moments of q·k from what is known of q and of k, as expectations of polynomials.
+
+A law says of either side x = r·Az + m (``laws.side.Image``). With M = A_q'A_k, a = A_q'm_k and
+b = A_k'm_q, a score less its mean is s = X'MY + a·X + b·Y, where X = r_q z_q and Y = r_k z_k are
+independent. Given X it is u·Y + v with u = M'X + b and v = a·X, so E[s² | X] = |u|² + v²; all that
+follow are expectations of polynomials in X of independent coordinates with known moments.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+
+from mcverify.laws.side import Array, Image
+
+
+def product(a: Array, b: Array) -> Any:
+    """A'B, sparse if both are diagonal: wide laws of independent coordinates cost nothing."""
+    if a.ndim == b.ndim == 1:
+        return csr_array(diags_array(a * b))
+    if a.ndim == 1:
+        return a[:, None] * b
+    return a.T * b if b.ndim == 1 else a.T @ b
+
+
+def applied(a: Array, x: Array) -> Array:
+    """A'x."""
+    return np.asarray(a * x if a.ndim == 1 else a.T @ x)
+
+
+def odd(third: float, factor: float) -> float:
+    """third·factor, where an unknown third moment does not matter if nothing comes of it."""
+    return third * factor if factor else 0.0
+
+
+def _square(
+    diagonal: Array, trace_of_square: float, c: Array, constant: float, x: Image
+) -> float:
+    """E (X'GX + 2c'X + constant)², for G of this diagonal and tr G²."""
+    trace = float(diagonal.sum())
+    quadratic = trace**2 + 2 * trace_of_square + (x.fourth - 3) * float(diagonal @ diagonal)
+    return (x.scale_fourth * quadratic + 4 * float(c @ c) + constant**2 + 2 * constant * trace
+            + 4 * odd(x.third, float(diagonal @ c)))
+
+
+def squares_of_shared(m: Any, a: Array, b: Array, x: Image) -> float:
+    """E (|u|² + v²)², whose quadratic part has the matrix MM' + aa'."""
+    h = m @ m.T
+    trace_of_square = float((h**2).sum()) + 2 * float(a @ (h @ a)) + float(a @ a) ** 2
+    return _square(h.diagonal() + a * a, trace_of_square, m @ b, float(b @ b), x)
+
+
+def fourth_moment(m: Any, a: Array, b: Array, x: Image, y: Image) -> float:
+    """E (u·Y + v)⁴: over Y, E r_k⁴ (3|u|⁴ + (κ_k − 3) Σ u⁴) + 4γ_k v Σ u³ + 6 v²|u|² + v⁴."""
+    h, c, ma, ex = m @ m.T, m @ b, m.T @ a, x.fourth - 3
+    rows, aa, bb = h.diagonal(), float(a @ a), float(b @ b)
+    second, third, fourth = ((m**n).sum(axis=0) for n in (2, 3, 4))  # of the columns of M
+    length = _square(rows, float((h**2).sum()), c, bb, x)  # E |u|⁴
+    # In this order: E Σ u⁴, E v Σ u³, E v²|u|² and E v⁴.
+    powers = (x.scale_fourth * float((3 * second**2 + ex * fourth).sum())
+              + float((6 * b**2 * second + b**4).sum()) + 4 * odd(x.third, float(b @ third)))
+    cubes = (x.scale_fourth * float((3 * ma * second + ex * (m**3).T @ a).sum())
+             + 3 * odd(x.third, float(b @ ((m**2).T @ a))) + 3 * float(b**2 @ ma))
+    both = (x.scale_fourth * (aa * float(rows.sum()) + 2 * float(ma @ ma) + ex * float(a**2 @ rows))
+            + 2 * odd(x.third, float(a**2 @ c)) + aa * bb)
+    alone = x.scale_fourth * (3 * aa**2 + ex * float((a**4).sum()))
+    return (y.scale_fourth * (3 * length + (y.fourth - 3) * powers) + 4 * odd(y.third, cubes)
+            + 6 * both + alone)
