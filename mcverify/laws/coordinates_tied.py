@@ -63,7 +63,7 @@ class CommonScale(LawBase):
     @property
     def scale_fourth_moment(self) -> float:
         """E r⁴, by how much the common factor thickens the tails (inf up to df = 4)."""
-        return (self.df - 2) / (self.df - 4) if self.df > 4 else math.inf
+        return _scale_fourth_moment(self.df)
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
@@ -119,7 +119,7 @@ class MultivariateT(LawBase):
     def side(self, which: Which, d_k: int) -> Side:
         common = _with_common_part(self.rho, d_k) if self.rho else np.ones(d_k)
         image = _rescaled(normal.side(which, d_k + bool(self.rho)).mapped(common),
-                          (self.df - 2) / (self.df - 4) if self.df > 4 else math.inf)
+                          _scale_fourth_moment(self.df))
         return Side(True, self.rho == 0, all_equal=float(self.rho == 1), all_zero=0.0, image=image)
 
 
@@ -158,6 +158,11 @@ def subset_products(signs: Array, d_k: int) -> Array:
 def _with_common_part(rho: float, d_k: int) -> Array:
     """The root (d_k, d_k + 1) of coordinates that share their last part."""
     return np.hstack([math.sqrt(1 - rho) * np.eye(d_k), np.full((d_k, 1), math.sqrt(rho))])
+
+
+def _scale_fourth_moment(df: float) -> float:
+    """E r⁴ of r² = (df − 2)/χ²(df)."""
+    return (df - 2) / (df - 4) if df > 4 else math.inf
 
 
 def _rescaled(image: Image | None, scale_fourth: float) -> Image | None:

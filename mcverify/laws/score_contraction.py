@@ -9,7 +9,6 @@ follow are expectations of polynomials in X of independent coordinates with know
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
 
 from mcverify.laws.side import Array, Image
 
@@ -17,6 +16,8 @@ from mcverify.laws.side import Array, Image
 def product(a: Array, b: Array) -> Any:
     """A'B, sparse if both are diagonal: wide laws of independent coordinates cost nothing."""
     if a.ndim == b.ndim == 1:
+        from scipy.sparse import csr_array, diags_array  # here: it loads as long as the room
+
         return csr_array(diags_array(a * b))
     if a.ndim == 1:
         return a[:, None] * b

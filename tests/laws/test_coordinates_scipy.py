@@ -87,6 +87,7 @@ DIFFERENT = [
     table([-30, -1, 1, 30], [0.00045, 0.49955, 0.49955, 0.00045]),
     table([-30, -1, 1, 30], [0.00045, 0.49955, 0.49954, 0.00046]),
     table([-31, -1, 1, 30], [0.00045, 0.49955, 0.49955, 0.00045]),
+    table([-1, 1.001], [0.5, 0.5]),  # within a step of the grid of distribution functions
     table([-1, 1], [0.5, 0.5], name="norm"), stats.norm(), stats.norm(1, 1.5),
     stats.norm(0.1 + 0.2), stats.norm(0.3), stats.binom(1, 0.5),
     histogram([3, 0, 1], [1, 3, 5, 7]), histogram([3, 1, 0], [1, 3, 5, 7]),

@@ -36,6 +36,15 @@ def test_length_of_a_vector_with_a_common_scale(law, df):
     assert_drawn_from((x[:, 0] ** 2).mean(axis=1) / unit, stats.f(8, df))
 
 
+@pytest.mark.parametrize("df", [4.5, 5, 9, 30])
+def test_fourth_moment_of_the_common_scale(df):
+    inverse = stats.invgamma(df / 2, scale=0.5)  # of 1/χ²(df)
+    assert inverse.moment(1) * (df - 2) == pytest.approx(1)
+    exact = pytest.approx(inverse.moment(2) * (df - 2) ** 2)
+    assert laws.common_scale(laws.normal, df).scale_fourth_moment == exact
+    assert laws.multivariate_t(df, 0.3).side("q", 4).image.scale_fourth == exact
+
+
 # --- coins that are products of coins ----------------------------------------------------------
 
 
