@@ -26,7 +26,8 @@ Array = NDArray[np.float64]
 
 NEWTON_STEPS = 60
 BET_TOLERANCE = 1e-5  # of a last step of Newton's, which leaves about its square
-TINY = 1e-300
+TINY = 1e-300  # the least mean that is refuted, so that no bet on it overflows
+FAR = -700.0  # whose exponential is near the least number there is
 ROUNDING = 1e-10  # to which the ends are found, in proportion
 
 
@@ -107,7 +108,7 @@ def _low_end(shares: Array, limit: float) -> float:
         return 0.0
 
     def wealth(log_factor: float) -> float:
-        mean = centre * math.exp(log_factor)
+        mean = max(centre * math.exp(log_factor), TINY)
         return log_wealth(shares - mean, -1 / (1 - mean), 1 / mean) if mean < 1 else 0.0
 
     spread = float(shares.std()) / centre
@@ -125,10 +126,10 @@ def lower_root(
     def excess(u: float) -> float:  # roots make it nearly straight
         return math.sqrt(wealth(u)) - math.sqrt(limit)
 
-    far = -1.1 * (spread * math.sqrt(2 * limit / blocks) + limit / blocks)
+    far = max(-1.1 * (spread * math.sqrt(2 * limit / blocks) + limit / blocks), FAR)
     while excess(far) < 0:
         far *= 2
-        if far < -700:
+        if far < FAR:
             return -math.inf
     from scipy.optimize import brentq  # here: a quarter of a second that few starts need
 

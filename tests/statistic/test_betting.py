@@ -196,7 +196,8 @@ def test_the_ends_of_the_range_are_reached_exactly():
             assert low <= found.low < found.high <= high
 
 
-@pytest.mark.parametrize("value", [0.0, 1e-320, 1e-300, 1e-105, 1e-17, 0.5, 1 - 1e-16, 1.0])
+@pytest.mark.parametrize("value", [0.0, 1e-320, 1e-300, 1.1e-300, 1e-299, 1e-105, 1e-17, 0.5,
+                                   1 - 1e-16, 1.0])
 @pytest.mark.parametrize("blocks", [1, 2, 512, 2**17])
 def test_shares_however_near_to_the_edge(value, blocks):
     found = proportion.estimate(proportion.block_values(np.full((blocks, 1), value)), 1e-10)
@@ -205,6 +206,8 @@ def test_shares_however_near_to_the_edge(value, blocks):
     assert math.isnan(found.stderr) is (blocks == 1)
     if blocks > 1:
         assert found.high - found.low < 1 - 1e-6
+    sure = proportion.estimate(np.full((blocks, 1), value), 1e-300)
+    assert 0 <= sure.low <= found.low <= found.high <= sure.high <= 1
 
 
 def test_where_the_limit_is_never_reached_there_is_no_end():

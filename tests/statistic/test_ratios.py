@@ -150,6 +150,10 @@ def test_no_interval_reaches_further_than_the_range_lets_it():
     assert (found.low, found.high) == pytest.approx((0.5, 2))
     assert found.low >= 0.5 * (1 - 1e-9)
     assert found.high <= 2 * (1 + 1e-9)
+    # In [0, 1], one block and an error rate of 1e-300, just what double precision lets it be.
+    far = ratio.within(0, 1).estimate(np.array([[0.7, 0.7]]), 1e-300)
+    assert 0 <= far.low < 1e-295
+    assert far.high > 1e295
 
 
 def test_values_that_rounding_took_out_of_the_range_are_put_back():
