@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-FIRST_LOOK = 512  # fewer blocks give no interval at the rate below: see interval.CAUTION
+FIRST_LOOK = 512  # fewer blocks give no interval at the rate below: see statistic.studentised
 LOOKS = 12
 CASE_ERROR_RATE = 1e-10
 SUITE_ERROR_RATE = 1e-6

@@ -1,5 +1,7 @@
 """Heads of a trained sentence encoder: how far from every assumption they are, and what still predicts their scores."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
@@ -42,15 +44,36 @@ def variance_of_a_trained_head(head):
 SPLITS = grid(law=[laws.minilm(head) for head in TRAINED], d_k=WIDTH, tokens=1)
 
 
+@lru_cache
+def sums_of_sentences(law):
+    """What the moments of any sentences are made of: sums over each one's tokens, and over its pairs."""
+    tokens = [(law.q[i], law.k[i]) for i in law.members]
+    return (np.array([len(q) for q, _ in tokens]), np.array([q.sum(0) for q, _ in tokens]),
+            np.array([k.sum(0) for _, k in tokens]), np.array([q.T @ q for q, _ in tokens]),
+            np.array([k.T @ k for _, k in tokens]), np.array([q.T @ k for q, k in tokens]),
+            theory.population.pair_sums(law))
+
+
+def moments_of(law, sentences):
+    """The moments of a token of these sentences."""
+    n, q, k, qq, kk, qk, _ = (sums[sentences].sum(axis=0) for sums in sums_of_sentences(law))
+    mean_q, mean_k = q / n, k / n
+    return laws.Moments(mean_q, mean_k, qq / n - np.outer(mean_q, mean_q),
+                        kk / n - np.outer(mean_k, mean_k), qk / n - np.outer(mean_q, mean_k))
+
+
+def score_variance(law, sentences):
+    """Var(q·k) of different tokens of one of these sentences."""
+    counts, *_, pairs = sums_of_sentences(law)
+    first, second = pairs[sentences].sum(axis=0) / counts[sentences].sum()
+    return second - first**2
+
+
 def held_out(law, rng, formula):
     """A formula's prediction from the moments of a random half of the sentences, over what the others show."""
-    order = rng.permutation(len(law.members))
-    seen, unseen = (np.concatenate([law.members[i] for i in part])
-                    for part in np.array_split(order, 2))
-    groups = np.asarray(law.groups)
-    one, other = (laws.measured(law.q[kept], law.k[kept], groups[kept]) for kept in (seen, unseen))
-    return (theory.predicted_variances(one.moments(WIDTH))[formula]
-            / theory.population.score_variance(other))
+    seen, unseen = np.array_split(rng.permutation(len(law.members)), 2)
+    predicted = theory.predicted_variances(moments_of(law, seen))[formula]
+    return predicted / score_variance(law, unseen)
 
 
 def right_to_a_tenth(q, law, rng, formula):

@@ -15,7 +15,7 @@ FALSE_ALARM = 1e-12  # of one comparison of pieces
 COLUMNS = 4  # of block values that are compared
 BESIDE = 4  # blocks that are measured again in other company
 CALLS = 96  # that draw a block each, to see whether a law has few blocks to give
-HEAD = 2**13  # numbers of a chunk that its digest looks at
+HEAD = 2**10  # numbers of a chunk that its digest looks at
 TELLING = 64  # of them must not be the commonest
 SAMPLE = 64  # numbers of a block by which it is told from others
 

@@ -81,6 +81,7 @@ class Statistic:
     about : (block values, known mean of the values) -> (blocks,) values whose mean is the estimate
         before ``back``; by it a known variance gives a theorem.
     power : what ``about``'s values are means of: the values (1), or their squares (2).
+    knows : the ``reduce`` that these are right for: another one makes other block values.
     interval : replaces the studentised interval by one of the statistic's own.
     basis : what that interval, or the studentised one, rests on.
     anytime : whether it holds at all looks together.
@@ -101,6 +102,7 @@ class Statistic:
     back: Callable[[float], float] | None = None
     about: Callable[[Array, float], Array] | None = None
     power: int = 1
+    knows: Callable[[Any], Array] | None = None
     interval: Callable[[Array, float], Estimate] | None = None
     basis: Basis = Basis.CALIBRATED
     anytime: bool = False
@@ -168,7 +170,7 @@ class Statistic:
 
     def informed(self, known: Known | None) -> "Statistic":
         """The same with what a law knows of the values, unless more is stated already."""
-        if known is None or self.about is None or self.known or self.support:
+        if known is None or self.known or self.support or self.reduce is not self.knows:
             return self
         variance = known.of_means if self.power == 1 else known.of_squares
         return self if variance is None else self.with_variance(variance, known.mean)
@@ -301,6 +303,7 @@ def mean_influence(table: Array) -> tuple[float, Array]:
 
 def by_betting(table: Array, low: float, high: float, error_rate: float) -> Estimate:
     """The mean of block values in [low, high], with the betting interval."""
+    check_range(table[:, 0], low, high, "the block values")
     width = high - low
     below, above = interval_of_mean(np.clip((table[:, 0] - low) / width, 0.0, 1.0), error_rate)
     value, influence = mean_influence(table)

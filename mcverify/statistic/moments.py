@@ -32,6 +32,10 @@ def _central(values: Any, order: int) -> Array:
     return table
 
 
+def _second_moments(values: Any) -> Array:
+    return _central(values, 2)
+
+
 def _variance_influence(table: Array) -> tuple[float, Array]:
     blocks = len(table)
     shift = table[:, 0] - table[:, 0].mean()
@@ -68,11 +72,12 @@ def _kurtosis_parts(table: Array) -> Array:
 
 
 mean = Statistic("mean", block_means, mean_influence, moments=3, ranged=by_betting,
-                 about=lambda table, known: table[:, 0])
+                 about=lambda table, known: table[:, 0], knows=block_means)
 variance = Statistic(
-    "variance", lambda values: _central(values, 2), _variance_influence, moments=6,
+    "variance", _second_moments, _variance_influence, moments=6,
     curvature=lambda table: float(table[:, 0].var()),
     about=lambda table, known: table[:, 1] + (table[:, 0] - known) ** 2, power=2,
+    knows=_second_moments,
 )
 std = replace(variance, name="std", back=lambda value: math.sqrt(max(value, 0.0)))
 kurtosis = Statistic(  # excess: 0 for the normal law

@@ -373,3 +373,14 @@ def test_values_are_frozen_and_so_may_be_keys(value, field):
     assert replace(value) == value
     with pytest.raises(FrozenInstanceError):
         setattr(value, field, 3)
+
+
+def test_what_a_law_knows_of_scores_is_for_block_means_and_squares_alone():
+    known = Known(0.0, 1.0, 2.0)
+    assert mean.informed(known).known == (1.0, 0.0)
+    assert variance.informed(known).known == (2.0, 0.0)
+    other = replace(mean, reduce=lambda values: np.asarray(values).max(axis=1, keepdims=True))
+    assert other.informed(known) is other
+    outside = replace(mean.within(0, 1), reduce=lambda values: 2 + 0 * np.asarray(values)[:, :1])
+    with pytest.raises(ValueError, match="the block values: the body returned values from 2 to 2"):
+        outside.estimate(outside.block_values(np.full((64, 3), 0.5)), 1e-3)
