@@ -99,14 +99,14 @@ def _block_values(
     """What is asked of each row of a block, (5, rows), at every point."""
     values: dict[Point, Array] = {}
     for d_k, few, many in _scores(seed, block, widths, max(*keys, SHARED)):
+        scales = POWERS if d_k > 1 else {"none": 0.0}  # at a width of 1 all are the same
         for n in keys:
             s = _rows_of_few(few, n) if n < MANY else many[:, :n]
-            for scale, power in POWERS.items():
-                if d_k == 1 and scale != "none":  # all scales are 1
-                    values[d_k, n, scale] = values[d_k, n, "none"]
-                else:
-                    step = _step(n, d_k ** (0.5 - power))
-                    values[d_k, n, scale] = _values(s[::step] * d_k**-power)
+            scaled = [s[::_step(n, d_k ** (0.5 - power))] * d_k**-power
+                      for power in scales.values()]
+            found = _values(scaled)
+            for index, scale in enumerate(POWERS):
+                values[d_k, n, scale] = found[index % len(found)]
     return values
 
 
@@ -155,14 +155,18 @@ def _rows_of_few(s: Array, n: int) -> Array:
     return np.asfortranarray(s.reshape(-1, n))  # what sums over few keys then goes along the rows
 
 
-def _values(s: Array) -> Array:
-    """What is asked of each row: entropy share, largest weight, norms, saturated; (5, rows)."""
-    at_once = max(1, ENTRIES // s.shape[1])
-    return np.concatenate([_values_at_once(softmax(s[first:first + at_once]))
-                           for first in range(0, len(s), at_once)], axis=1)
+def _values(rows: Sequence[Array]) -> list[Array]:
+    """Of each array of rows what is asked of a row: see _values_at_once; (5, rows) each."""
+    if sum(each.size for each in rows) <= ENTRIES:  # one call for all takes less time
+        ends = np.cumsum([len(each) for each in rows])[:-1]
+        return np.split(_values_at_once(softmax(np.concatenate(rows))), ends, axis=1)
+    return [np.concatenate([_values_at_once(softmax(each[first:first + at_once]))
+                            for first in range(0, len(each), at_once)], axis=1)
+            for each in rows for at_once in [max(1, ENTRIES // each.shape[1])]]
 
 
 def _values_at_once(p: Any) -> Array:
+    """Entropy share, largest weight, Frobenius and spectral norm, saturated: (5, rows)."""
     top, rest = top_and_rest(p)
     frobenius = JACOBIAN_NORMS["frobenius"](top, rest)
     # Of two keys' Jacobian one eigenvalue is 0, and its norms are the same.
