@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mcverify.probing.calls import Array, Caller, precision
 from mcverify.probing.design import LOUD, Design, flat, plain, varied
-from mcverify.probing.explain import Readings
+from mcverify.probing.readings import Readings
 from mcverify.probing.rounding import COMPUTED, STORED, TYPES
 
 Bools = NDArray[np.bool_]

@@ -16,8 +16,9 @@ from mcverify.probing.experiments import (
     loudness,
     read,
 )
-from mcverify.probing.explain import Readings, Rule
+from mcverify.probing.explain import Rule, left_of_a_line, rule_of, scales_by_query
 from mcverify.probing.formula import agree_with, named, value_of, whole
+from mcverify.probing.readings import Readings
 from mcverify.probing.result import Probe
 from mcverify.probing.rounding import TYPES
 from mcverify.probing.rows import bias_of, mask_of
@@ -105,7 +106,7 @@ def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | No
         raise CannotProbe("no query sees more than one key: its weight is 1 whatever the scale")
     for only_norms, loud, loud_keys in loudness(caller, still, mask.visible, rng):
         readings = read(caller, still, mask.visible, loud, loud_keys, rng)
-        rule = readings.rule(only_norms)
+        rule = rule_of(readings, only_norms)
         if rule:
             break
     roundoff = rule.roundoff if rule else TYPES[readings.precision][0]
@@ -126,12 +127,12 @@ def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | No
 def _reason(readings: Readings, rule: Rule | None) -> str:
     """Why there is no number; "" where there is one."""
     if rule is None:
-        scales = readings.by_query()
+        scales = scales_by_query(readings)
         if scales is not None:
             return (f"the scale differs from query to query: {np.nanmin(scales):.6g} to "
                     f"{np.nanmax(scales):.6g}, and not as the logarithm of the position")
         return (f"neither a straight line in q·k nor one with a cap explains the logits: the line "
-                f"leaves {readings.unexplained():.2g} of their squares over")
+                f"leaves {left_of_a_line(readings):.2g} of their squares over")
     ends = np.stack([rule.low, rule.high])
     if np.any(ends[0] * ends[1] <= 0) or np.any(abs(ends).max(axis=0) > VAGUEST * abs(ends).min(0)):
         return (f"the logits spread too little for {readings.precision}: the scale is between "

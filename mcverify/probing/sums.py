@@ -3,7 +3,7 @@
 import numpy as np
 
 from mcverify.probing.calls import Array
-from mcverify.probing.explain import Readings
+from mcverify.probing.readings import Readings
 from mcverify.probing.result import listed
 from mcverify.probing.rounding import STORED, TYPES, computed
 
