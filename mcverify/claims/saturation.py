@@ -9,6 +9,7 @@ from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax
 from mcverify.claims.ranges import (
     ENTROPY,
     LOW_ENTROPY,
+    NEAR_ENTROPY,
     NORM,
     NORMS,
     SCALED_WEIGHT,
@@ -224,7 +225,7 @@ def near_the_limit(d_k):
     return limit - 2.5 / d_k, limit + 2.5 / d_k
 
 
-@claim(mean.of_degree(0), between=near_the_limit,
+@claim(NEAR_ENTROPY, between=near_the_limit,
        over=grid(law=[laws.rademacher, laws.uniform, laws.laplace], d_k=[8, 32, 128], keys=KEYS),
        decides="C2", controls=near.query_scale(1.5))
 def light_tails_approach_the_normal_entropy(q, k, keys, d_k):
