@@ -103,6 +103,8 @@ class ScoreMoments:
             if self.coupled:
                 return math.nan  # matched pairs are among them
             return (variance + (tokens - 1) * (query + key)) / tokens**2
+        if tokens == 1:
+            return math.nan  # there is no other token
         if self.coupled:
             variance, query, key = 2 * variance, *2 * [(math.sqrt(query) + math.sqrt(key)) ** 2 / 2]
         return (variance + (tokens - 2) * (query + key)) / (tokens * (tokens - 1))

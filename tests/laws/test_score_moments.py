@@ -274,6 +274,7 @@ def test_other_tokens_of_coupled_laws_vary_at_most_as_said(law, tokens):
         if isinstance(law, laws.identical):  # there the bound is reached
             assert variance == pytest.approx(most)
     assert math.isnan(found.square_variance(tokens))  # of all pairs, with the matched among them
+    assert math.isnan(found.square_variance(1, "other"))
 
 
 @dataclass(frozen=True)
