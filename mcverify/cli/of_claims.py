@@ -37,7 +37,8 @@ def run(
             terminal.show("nothing to run: " + (f"no claim was judged {verdict}" if verdict else
                                                 "every claim was judged as declared"))
             return told(faults)
-    told(faults)
+    if told(faults) and not claims:
+        return Exit.BAD_USAGE
     part = bool(names or verdict or failed)
     status = Suite(claims, Results(out), seed, error_rate, jobs, part).run(resume)
     return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
