@@ -110,14 +110,21 @@ def _imported(file: Path) -> Iterator[Path]:
     installed."""
     waiting, seen = [file], {file}
     while waiting:
-        for node in ast.walk(ast.parse(waiting.pop().read_bytes())):
-            names = ([alias.name for alias in node.names] if isinstance(node, ast.Import) else
-                     [node.module] if isinstance(node, ast.ImportFrom) and node.module else [])
-            for place in filter(None, map(_place_of, names)):
-                if place not in seen:
-                    seen.add(place)
-                    waiting.append(place)
-                    yield place
+        one = waiting.pop()
+        for place in filter(None, map(_place_of, _named_by(one, one.stat().st_mtime_ns))):
+            if place not in seen:
+                seen.add(place)
+                waiting.append(place)
+                yield place
+
+
+@lru_cache(maxsize=1024)
+def _named_by(file: Path, changed: int) -> tuple[str, ...]:
+    """The modules that a file itself imports; read anew only when the file has changed."""
+    nodes = [*ast.walk(ast.parse(file.read_bytes()))]
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    return tuple(dict.fromkeys(names))
 
 
 def _place_of(name: str) -> Path | None:
