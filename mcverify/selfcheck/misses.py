@@ -25,15 +25,15 @@ FLAT = 1e-9  # a feature that varies less is a constant, as the square of a coin
 def counted(
     population: Population, looks: Sequence[int], samples: int, rng: np.random.Generator,
 ) -> list[Row]:
-    """Misses at RATES and the standard error, of every one of so many samples.
+    """Misses and the standard error, of every one of so many samples that grow from look to look.
 
-    A sample grows from look to look. An interval that claims to hold at all looks together is held
-    to that as well.
+    At those of RATES that ask for more than one. An interval that claims to hold at all looks
+    together is held to that as well.
     """
     drawn = [population.table[rng.integers(len(population.table), size=looks[-1])]
              for _ in range(samples)]
     rows = []
-    for rate in RATES:
+    for rate in (rate for rate in RATES if samples * rate > 1):
         ever = np.zeros(samples)
         for blocks in looks:
             found = [population.estimate(sample[:blocks], rate) for sample in drawn]

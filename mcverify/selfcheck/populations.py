@@ -121,7 +121,7 @@ CONTAMINATED = {  # a share of the blocks, and where it lies, in standard deviat
 }
 BODIES: dict[str, Callable[[Array], Any]] = {
     "values": lambda x: x,
-    "at least one": lambda x: x >= 1,
+    "beyond three": lambda x: x >= 3,
     "two means": lambda x: (x[:, :1] + MEAN, x[:, 1:] + MEAN),
     "two sizes": lambda x: (np.abs(x[:, :1]), np.abs(x[:, 1:]) + 1),
     # A mean that is nearly without error at 1; sums of two and of four values.
@@ -141,7 +141,7 @@ JUDGED: list[tuple[Any, ...]] = [  # statistic, basis, laws, shape of a block, b
     (stat.slope(stat.mean), Basis.CALIBRATED, ("normal", "exponential"), (2,), "rising mean"),
     (stat.slope(stat.variance), Basis.CALIBRATED, ("normal", "rademacher"), (16, 4), "rising sums"),
     (stat.mean, Basis.BOUND, ("normal", "rademacher", *CONTAMINATED), (1,)),
-    (stat.proportion, Basis.BOUND, ("exponential", *CONTAMINATED), (1,), "at least one"),
+    (stat.proportion, Basis.BOUND, ("exponential", *CONTAMINATED), (1,), "beyond three"),
     (stat.ratio, Basis.BOUND, ("normal", "0.1 % at 90", "1 % at 40"), (2,), "two sizes"),
     (stat.slope(stat.mean), Basis.BOUND, ("rademacher",), (2,), "rising mean"),
     (stat.mean, Basis.MOMENTS, ("normal", "laplace", *CONTAMINATED), (1,)),
