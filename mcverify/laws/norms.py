@@ -41,6 +41,9 @@ class LayerNorm(Transformed):
         variance = self.gain**2 * (1 - x.all_equal) if self.epsilon == 0 else math.nan
         return alike(d_k, 0.0, variance, covariance=-variance / (d_k - 1))
 
+    def longest(self, d_k: int) -> float:
+        return abs(self.gain) * math.sqrt(d_k)
+
     def image(self, x: Side, d_k: int) -> Image | None:
         """A direction that was uniform is so among vectors of mean 0, in d_k − 1 dimensions."""
         known = self.epsilon == 0 and d_k > 1 and _is_round(x)
@@ -75,12 +78,16 @@ class RmsNorm(Transformed):
         known = x.exchangeable and self.epsilon == 0
         return alike(d_k, 0.0, self.gain**2 * (1 - x.all_zero) if known else math.nan)
 
+    def longest(self, d_k: int) -> float:
+        return abs(self.gain) * math.sqrt(d_k)
+
     def image(self, x: Side, d_k: int) -> Image | None:
         """Coins stay coins, and a direction that was uniform is all that is left."""
         root = np.full(d_k, self.gain)
         if self.epsilon != 0:
             return None
-        if x.symmetric and x.atoms and len({abs(value) for value, _ in x.atoms} | {0.0}) == 2:
+        sizes = {abs(value) for value, _ in x.atoms or ()}
+        if x.symmetric and len(sizes) == 1 and 0.0 not in sizes:
             return Image(root, np.zeros(d_k), third=0.0, fourth=1.0)
         centred = x.image is not None and not x.image.mean.any()
         return _on_sphere(root, d_k) if centred and _is_round(x) else None
@@ -101,6 +108,9 @@ class UnitNorm(Transformed):
     def after(self, x: Side, d_k: int) -> Pair:
         mean, cov = RmsNorm(self.base).after(x, d_k)
         return mean, cov / d_k
+
+    def longest(self, d_k: int) -> float:
+        return 1.0
 
     def image(self, x: Side, d_k: int) -> Image | None:
         image = RmsNorm(self.base).image(x, d_k)

@@ -18,7 +18,7 @@ from mcverify.laws.score_contraction import (
     product,
     squares_of_shared,
 )
-from mcverify.laws.side import Image
+from mcverify.laws.side import Array, Image
 
 Pairs = Literal["all", "other", "matched"]
 
@@ -33,6 +33,7 @@ class ScoreMoments:
     variance, fourth : E s² and E s⁴ of different tokens.
     shared_query, shared_key : E s_1² s_2² of two scores of one query with independent keys, and
         of one key with independent queries.
+        These two and E s⁴ are bounds from above where a law knows no more than a bound on lengths.
     query_share, key_share : E s_1 s_2 of the same: the variances of E[s | q] and of E[s | k].
     matched_variance, matched_fourth : E s² and E s⁴ of a token with itself.
     coupled : whether a token's own query and key are dependent.
@@ -62,7 +63,9 @@ class ScoreMoments:
         return self.matched_mean if pairs == "matched" else self.mean
 
     def square_variance(self, tokens: int, pairs: Pairs = "all") -> float:
-        """At most Var of a block's mean of s² over its pairs; exactly that, unless coupled.
+        """At most Var of a block's mean of s² over its pairs.
+
+        It is exactly that, unless q and k are coupled or only bounds on E s⁴ are known.
 
         Two scores of a block are dependent if they share the query or the key, so over all pairs
         it is [Var s² + (tokens − 1)(C_q + C_k)]/tokens², where C_q = E s_1² s_2² − (E s²)² is that
@@ -141,15 +144,31 @@ def score_moments(law: Law, d_k: int) -> ScoreMoments | None:
 
 @np.errstate(all="ignore")  # of moments that do not exist
 def _second_order(law: Law, d_k: int) -> ScoreMoments:
-    """What the first two moments say."""
+    """What the first two moments say, and what lengths that have a bound say of the others.
+
+    Of q and k with mean 0 and lengths of at most L_q and L_k, abs(s) is at most L_q·L_k, so E s⁴
+    is at most (L_q·L_k)² E s²; and E[s² | q] = q'Σ_k q is at most L_q² times the largest
+    eigenvalue of Σ_k, so the mean of its square is at most that times E s². After a norm of
+    exchangeable coordinates E[s² | q] is this number, and the bound is E s_1² s_2² itself.
+    """
     m, unknown = law.moments(d_k), math.nan
     query_share = float(m.mean_k @ m.cov_q @ m.mean_k)
     key_share = float(m.mean_q @ m.cov_k @ m.mean_q)
     variance = float(np.sum(m.cov_q * m.cov_k)) + query_share + key_share
+    longest_q, longest_k = (side(law, which, d_k).longest for which in ("q", "k"))
+    fourth = shared_query = shared_key = unknown
+    if max(longest_q, longest_k) < math.inf and not (m.mean_q.any() or m.mean_k.any()):
+        fourth = (longest_q * longest_k) ** 2 * variance
+        shared_query = longest_q**2 * _largest_eigenvalue(m.cov_k) * variance
+        shared_key = longest_k**2 * _largest_eigenvalue(m.cov_q) * variance
     found = ScoreMoments(
-        float(m.mean_q @ m.mean_k), unknown, variance, unknown, unknown, unknown, query_share,
-        key_share, unknown, unknown, law.coupled)
+        float(m.mean_q @ m.mean_k), unknown, variance, fourth, shared_query, shared_key,
+        query_share, key_share, unknown, unknown, law.coupled)
     return _with_matched(found, law, d_k)
+
+
+def _largest_eigenvalue(cov: Array) -> float:
+    return float(np.linalg.eigvalsh(cov)[-1]) if np.isfinite(cov).all() else math.nan
 
 
 def _with_matched(found: ScoreMoments, law: Law, d_k: int) -> ScoreMoments:

@@ -67,6 +67,7 @@ class Side:
     sizes : of independent coordinates, (p, b) -> E abs(x)^p where abs(x) <= b, for p = 2 and 4,
         and P(abs(x) > b).
     image : gives the fourth moments; None where they are unknown or do not exist.
+    longest : a bound on the length of the vector; inf if unknown.
     """
 
     exchangeable: bool = False
@@ -77,6 +78,7 @@ class Side:
     atoms: tuple[tuple[float, float], ...] | None = None
     sizes: Sizes | None = None
     image: Image | None = None
+    longest: float = math.inf
 
     def mapped(self, matrix: Array) -> Image | None:
         """The image of matrix·x, as in ``Image.mapped``, if that of x is known."""
@@ -93,4 +95,4 @@ class Side:
         True
         """
         return replace(self, all_equal=math.nan, all_zero=math.nan, atoms=None, sizes=None,
-                       image=image)
+                       image=image, longest=math.inf)

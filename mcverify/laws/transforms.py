@@ -53,6 +53,10 @@ class Transformed(LawBase, ABC):
         """The image of a vector of which x is known, transformed; None where it is not known."""
         return None
 
+    def longest(self, d_k: int) -> float:
+        """A bound on the length of a transformed vector; inf where none is known."""
+        return math.inf
+
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
         return self.function(q), self.function(k)
@@ -64,7 +68,7 @@ class Transformed(LawBase, ABC):
         return Moments(mean_q, mean_k, cov_q, cov_k, cross)
 
     def side(self, which: Which, d_k: int) -> Side:
-        return Side(image=self.image(side(self.base, which, d_k), d_k))
+        return Side(image=self.image(side(self.base, which, d_k), d_k), longest=self.longest(d_k))
 
 
 @dataclass(frozen=True)
