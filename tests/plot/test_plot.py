@@ -306,7 +306,7 @@ DAMAGE = {
     (["whole", "no_number"], "no_number.csv: has 'gone' in the column low, no number"),
     (["whole", "maybe"], "maybe.csv: has 'MAYBE' in the column verdict, no verdict"),
     (["cut"], "cut.csv: ends in the middle of a line"),
-    (["open_quote"], "no verdict; remove it"),
+    (["open_quote"], "open_quote.csv: has 8 cells in row 1, and 14 columns"),
     (["binary"], "binary.csv: is no table"),
     (["no_rows"], "no_rows.csv: has no rows"),
     (["empty"], "empty.csv: is no table"),
