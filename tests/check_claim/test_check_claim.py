@@ -277,6 +277,12 @@ def test_what_is_not_there_is_refused(tmp_path):
         inspect(tmp_path / "mine.py")
 
 
+def test_how_many_blocks_there_was_time_for_is_no_difference():
+    table = np.arange(6.0).reshape(3, 2)
+    assert values._same(table, table[:1] * (1 + 1e-12))
+    assert not values._same(table[:1], table + 1)
+
+
 def test_built_in_claims_have_no_problems():
     remarks = inspect(BUILT_IN / "hand.py")
     assert {remark.kind for remark in remarks} == {"note"}, remarks
