@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.attention.chunk import Chunk
+from mcverify.attention.chunk import Chunk, Scores
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import load, loaded_from
 from mcverify.declare.rules import call, parameters
@@ -21,10 +21,8 @@ from mcverify.judge.independence import (
     check_pieces,
     digest_of,
 )
-from mcverify.judge.known import known_scores
 from mcverify.judge.processes import in_worker, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
-from mcverify.statistic import Known
 from mcverify.statistic.base import parts_of
 
 PACKAGE = Path(__file__).parents[1]
@@ -62,11 +60,11 @@ class Measured(NamedTuple):
     Attributes
     ----------
     table : the block values.
-    known : what the law knows of them, if the body returned scores as they are.
+    scores : which they are, if the body returned scores as they are.
     """
 
     table: Array
-    known: Known | None
+    scores: Scores | None
 
 
 Outcome = Measured | str  # of a chunk, or why there is none
@@ -212,7 +210,7 @@ def block_values(
                          "blocks; its reduce must give one for each")
     if not np.isfinite(table).all():
         raise ValueError(_not_finite(values))
-    return Measured(table, made and known_scores(world, made))
+    return Measured(table, made)
 
 
 def _check_values(values: Any, blocks: int) -> None:

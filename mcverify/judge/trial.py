@@ -10,6 +10,7 @@ from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.judge.finding import Finding
 from mcverify.judge.independence import PIECES, check_pieces
+from mcverify.judge.known import known_scores
 from mcverify.judge.measure import (
     GlobalRandomness,
     Measured,
@@ -100,8 +101,9 @@ class Trial:
         if not self.tables:
             if len(fresh) >= PIECES and len(fresh[0].table) > 1:
                 check_pieces("the law or the body", [each.table for each in fresh])
-            if len({each.known for each in fresh}) == 1:
-                self.statistic = self.statistic.informed(fresh[0].known)
+            scores = fresh[0].scores
+            if scores and self.statistic.learns and {each.scores for each in fresh} == {scores}:
+                self.statistic = self.statistic.informed(known_scores(self.world, scores))
         first_look = not self.tables
         self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
         return wrong_influence(self.statistic, self.tables[0]) if first_look else ""

@@ -168,9 +168,14 @@ class Statistic:
             raise ValueError(f"{self.name}: both a range and a variance are stated, and the "
                              "interval rests on one; state one of the two")
 
+    @property
+    def learns(self) -> bool:
+        """Whether what a law knows of the values makes its interval a theorem."""
+        return not self.known and self.support is None and self.reduce is self.knows
+
     def informed(self, known: Known | None) -> "Statistic":
         """The same with what a law knows of the values, unless more is stated already."""
-        if known is None or self.known or self.support or self.reduce is not self.knows:
+        if known is None or not self.learns:
             return self
         variance = known.of_means if self.power == 1 else known.of_squares
         return self if variance is None else self.with_variance(variance, known.mean)
