@@ -25,7 +25,7 @@ def test_a_token_with_itself_has_another_mean_and_all_pairs_mix_them():
     assert known_scores(world, Scores("all", 1.0)) is None
 
 
-@pytest.mark.parametrize("law", [laws.student_t(3)], ids=str)
+@pytest.mark.parametrize("law", [laws.student_t(3), laws.sign_products], ids=str)
 def test_without_fourth_moments_only_means_are_known(law):
     known = known_scores(World(law, 4, 8), Scores("all", 1.0))
     assert known.of_squares is None
