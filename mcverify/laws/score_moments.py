@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from mcverify.laws.law import Law, joint, side
+from mcverify.laws.q_tied_to_k import Identical, RandomSign
 from mcverify.laws.score_contraction import (
     applied,
     fourth_moment,
@@ -175,16 +176,28 @@ def _with_matched(found: ScoreMoments, law: Law, d_k: int) -> ScoreMoments:
     """The same with the moments of a token with itself, as far as they are known."""
     if not law.coupled:
         mean, variance, fourth = found.mean, found.variance, found.fourth
+    elif isinstance(law, RandomSign):
+        if (products := Identical(law.base).coordinate_products()) is None:
+            return found
+        length, spread, third, fourth = _sum_of_alike(products, d_k)
+        mean, variance = 0.0, spread + length**2
+        fourth += 4 * length * third + 6 * length**2 * spread + length**4
     elif (products := getattr(law, "coordinate_products", lambda: None)()) is not None:
-        m1, m2, m3, m4 = products
-        c2, c4 = m2 - m1**2, m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
-        mean, variance = d_k * m1, d_k * c2
-        fourth = d_k * c4 + 3 * d_k * (d_k - 1) * c2**2
+        mean, variance, _, fourth = _sum_of_alike(products, d_k)
     elif (views := joint(law, d_k)) is not None:
         mean, variance, fourth = _quadratic_form(*views)
     else:
         return found
     return replace(found, matched_mean=mean, matched_variance=variance, matched_fourth=fourth)
+
+
+def _sum_of_alike(moments: tuple[float, ...], count: int) -> tuple[float, float, float, float]:
+    """Mean and central moments 2 to 4 of a sum of independent terms with these raw moments."""
+    m1, m2, m3, m4 = moments
+    c2, c3 = m2 - m1**2, m3 - 3 * m1 * m2 + 2 * m1**3
+    c4 = m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
+    return (count * m1, count * c2, count * c3,
+            count * c4 + 3 * count * (count - 1) * c2**2)
 
 
 def _quadratic_form(q: Image, k: Image) -> tuple[float, float, float]:

@@ -266,6 +266,20 @@ def test_matched_moments_of_coordinates_that_are_alike(base, made, d_k):
         p @ (s**2 - p @ s**2) ** 2 / 3, rel=1e-9, abs=1e-8)
 
 
+@pytest.mark.parametrize("d_k", [1, 2, 8])
+def test_matched_moments_under_a_random_sign(d_k):
+    # E of abs(q)^2n of a normal q is d_k (d_k + 2) … (d_k + 2n − 2).
+    found = score_moments(laws.random_sign(laws.normal), d_k)
+    assert found.matched_mean == 0
+    assert found.matched_variance == pytest.approx(d_k * (d_k + 2))
+    assert found.matched_fourth == pytest.approx(d_k * (d_k + 2) * (d_k + 4) * (d_k + 6))
+    assert found.matched_variance == pytest.approx(theory.random_sign_variance(3.0, d_k))
+    coins = score_moments(laws.random_sign(laws.rademacher), d_k)
+    assert (coins.matched_variance, coins.matched_fourth) == (d_k**2, d_k**4)
+    unknown = replace(laws.normal, name="unknown", higher=None)
+    assert math.isnan(score_moments(laws.random_sign(unknown), d_k).matched_fourth)
+
+
 @settings(max_examples=30)
 @given(st.integers(1, 3), st.integers(1, 3), st.booleans(), st.integers(0, 2**32))
 def test_matched_moments_of_normal_vectors_by_quadrature(d_k, m, rotated, seed):
