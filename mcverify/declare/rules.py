@@ -144,8 +144,10 @@ def _check_point(claim: Any, settings: dict[str, Any], require: Require) -> None
         if name == "law":
             maker = getattr(value, "__name__", "") if callable(value) else ""
             require(not maker, f"law={maker} makes laws; call it, e.g. {maker}(…)")
+            missing = [part for part in ("draw", "moments", "finite_moments", "coupled")
+                       if not hasattr(value, part)]
             require(isinstance(value, Law), f"law={value!r} is not a law; use laws.normal or "
-                                            "another value of mcverify.laws")
+                    f"another value of mcverify.laws, or give it {', '.join(missing)}")
         elif name in COUNTS:
             require(isinstance(value, int) and not isinstance(value, bool) and value >= 1,
                     f"{name}={value!r}: must be a whole number of at least 1")

@@ -84,18 +84,13 @@ def influence(text):
 FAULTS = {  # what is wrong -> the file, and what is said of it
     "raises": (returns("q[:, 99]"), "IndexError: index 99 is out of bounds"),
     "nans": (returns("np.where(q > 0, q, np.nan)"), "NaN or infinite values out of"),
-    "writes": (body("q *= 2", "return q"), "work on a copy"),
-    "globally": (returns("q + random.random()"), "the body used the global random state"),
     "wider": (returns("q if d_k == 2 else q / 0", "q, d_k", "grid(law=laws.normal, d_k=[2, 4])"),
               "at wider-normal-d_k:4: the body returned"),
     # other numbers, from the same draws
-    "unseeded": (returns("q + default_rng().normal(size=q.shape)", "q, rng"),
-                 "measured in another process it has another value from the same draws"),
     "counts": ("calls = []\n" + body("calls.append(0)", "return q + (len(calls) > 2)"),
                "measured a second time it has another value from the same draws"),
     "late": (calculates("time.perf_counter()", "at_least=0.6, expect=Verdict.REFUTED"),
              "late: measured in another process it has another value"),
-    "process": (returns("q + os.getpid()"), "in another process it has another value"),
     "gridded": (returns("q", "q, pid", over="grid(law=laws.normal, d_k=2, pid=os.getpid())"),
                 "measured in another process it has another name"),
     "argued": ("assert sys.argv[0]\n" + returns("q"), "does not load in another process; argued."
@@ -106,10 +101,9 @@ FAULTS = {  # what is wrong -> the file, and what is said of it
     "waits": ("seen = []\n" + body("seen.append(0)", "return q", head="@claim(mean, over=WORLD, "
               "equals=lambda: min(len(seen), 1), within=absolute(9))"),
               "measured a second time it has another prediction"),
-    "guesses": (returns("q", says="equals=lambda: random.random(), within=absolute(9)"),
-                "the prediction used the global random state"),
     "crashes": (returns("q", says="equals=lambda d_k: 1 / (d_k - 2), within=absolute(9)"),
                 "at crashes-normal-d_k:2-tokens:2: ZeroDivisionError: division by zero (crashes"),
+    "globally": (returns("q + random.random()"), "the body used the global random state"),
     # blocks that depend on each other
     "centred": (returns("q - q.mean(axis=0)"), "other values when other blocks stand beside it"),
     "noisy": (returns("q + rng.standard_normal()", "q, rng", says="equals=0, within=absolute(1)"),
@@ -117,6 +111,10 @@ FAULTS = {  # what is wrong -> the file, and what is said of it
     # nothing is measured
     "constant": (returns("np.full(len(q), 0.1)"), "stay the same whatever q is, so the body asks"),
     # what a file declares
+    "part": ("@dataclass(frozen=True)\nclass Part:\n    coupled: bool = False\n"
+             "    def draw(self, rng, *shape): ...\n" + returns("q", over="grid(law=Part())"),
+             "law=Part(coupled=False) is not a law; use laws.normal or another value of mcverify."
+             "laws, or give it moments, finite_moments"),
     "syntax": ("def broken(:\n", "SyntaxError"),
     "twice": (returns("q") + returns("-q"), f"this name in line {FIRST + 5} replaces it"),
     "zz_clash": (calculates("1.0").replace("NAME", "calculation"),
@@ -131,7 +129,6 @@ FAULTS = {  # what is wrong -> the file, and what is said of it
     "control_breaks": (returns("q[:, size]", "q, size=1", says="at_most=1, controls=grid(size=2)"),
                        "control-size:2 is broken: IndexError"),
     # draws of laws
-    "dims": (draws("return tuple(x.swapaxes(1, 2))"), "drew q of shape (4, 512, 2); it must be"),
     "later": (draws("return tuple(np.where(x > 3.9, np.nan, x))"), "with NaN or infinite entries"),
     "law_global": (draws("return tuple(np.random.standard_normal(x.shape))"),
                    "used the global random state"),
@@ -163,9 +160,6 @@ FAULTS = {  # what is wrong -> the file, and what is said of it
     "cross": (declares("laws.correlated(laws.normal, 0.2).moments(d_k)", "coupled: bool = True",
                        d_k=8),
               "moments(8).cov_q + cov_k + 2 cross along"),
-    "wide": (declares("m if d_k == 2 else laws.scaled(laws.normal, 1.2, 1.0).moments(d_k)",
-                      d_k=[2, 8]),
-             "moments(8).cov_q"),
 }
 SEVERAL = {"mean_law", "cov", "tied"}  # of q and of k, or of both together
 DOUBTS = {
