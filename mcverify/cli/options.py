@@ -30,17 +30,26 @@ def statement_ids(incomplete: str = "") -> list[str]:
         return [row["id"] for row in csv.DictReader(stream) if row["id"].startswith(incomplete)]
 
 
+def claim_files() -> dict[str, Path]:
+    """By the names of mcverify's own claims, the files that they stand in.
+
+    They are read from the text of the files, since to import them all takes most of a second.
+
+    >>> claim_files()["dot_variance"].name
+    'variance.py'
+    """
+    return {name: file for file in sorted(CLAIMS.glob("*.py")) for name in re.findall(
+        r"^@claim\(.*?^def (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)}
+
+
 def claims_and_statements(incomplete: str = "") -> list[str]:
     """The names of mcverify's own claims and the ids of statements that begin so.
-
-    Names are read from the text of the files, since to import them would take a second.
 
     >>> claims_and_statements("dot_vari")
     ['dot_variance']
     """
-    names = [name for file in sorted(CLAIMS.glob("*.py")) for name in re.findall(
-        r"^@claim\(.*?^def (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)]
-    return [name for name in names if name.startswith(incomplete)] + statement_ids(incomplete)
+    return [name for name in claim_files() if name.startswith(incomplete)] + (
+        statement_ids(incomplete))
 
 
 def _whole(least: int) -> Callable[[Any], int]:

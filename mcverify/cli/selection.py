@@ -1,10 +1,11 @@
 """The claims that the words of a command mean."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from mcverify.cli.options import claim_files
 from mcverify.declare.claim import Claim, statement_ids
 from mcverify.declare.discover import Found, packages, survey
 from mcverify.declare.fault import UsageError
@@ -27,7 +28,7 @@ def select(
              if word in offered or word.endswith(".py") or Path(word).is_dir()]
     words = [word for word in selection if word not in (*files, *offered, *one_of)]
     mine = _surveyed(files, one_of) if files or one_of else None
-    own = (survey(*(offered.values() if words or everywhere else []))
+    own = (survey(*(_homes(words, offered) if words or everywhere else []))
            if words or not mine else None)
     known = [claim for found in (mine, own) if found for claim in found.claims]
     chosen = [] if words else known
@@ -42,6 +43,14 @@ def select(
                          "rename one, as results are kept by name")
     faults = tuple(fault for found in (mine, own) if found for fault in found.faults)
     return list(dict.fromkeys(chosen)), faults
+
+
+def _homes(words: Sequence[str], offered: Mapping[str, str]) -> Iterable[str | Path]:
+    """Where claims may stand that the words mean: in a few files, if those are of their names."""
+    files = claim_files()
+    if words and len(offered) == 1 and files.keys() >= set(words):
+        return {files[word] for word in words}
+    return offered.values()
 
 
 def as_last_judged(

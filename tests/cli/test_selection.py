@@ -11,9 +11,11 @@ from mcverify import discover
 from mcverify.cli.main import main
 from mcverify.cli.options import claims_and_statements, statement_ids
 from mcverify.cli.selection import select
+from mcverify.declare import discover as discover_module
 from mcverify.declare.fault import UsageError
 from mcverify.results.ledger import statements
 
+real = discover_module.load
 HEAD = '''
 from mcverify import Verdict, absolute, claim, grid, laws
 from mcverify.statistic import mean
@@ -69,6 +71,16 @@ def test_a_pattern_names_all_that_match_it():
                            if any(word in statement_ids("C") for word in claim.decides.split())]
     with pytest.raises(UsageError, match=r"z\*: no claim or statement has this name"):
         select(["z*"])
+
+
+def test_claims_that_are_named_are_found_without_looking_at_the_others(monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(discover_module, "load", lambda file: looked_at.append(file.name) or
+                        real(file))
+    assert names("hand_slope", "dot_variance") == ["hand_slope", "dot_variance"]
+    assert sorted(looked_at) == ["hand.py", "variance.py"]
+    assert names("hand_slope", "A1")[0] == "hand_slope"  # a statement's claims may stand anywhere
+    assert len(looked_at) > 20
 
 
 def test_a_pattern_chooses_among_the_claims_of_a_file(here, capsys):
