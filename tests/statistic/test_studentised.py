@@ -1,6 +1,6 @@
 """Student's t interval with its widenings against hand values, at its edges, and why there is none.
 
-How often it misses the truth is measured in test_calibration.py.
+How often it misses the truth is measured by `mcverify selfcheck`, whose tests are in selfcheck/.
 """
 
 import math
