@@ -86,10 +86,7 @@ def of_values(
 
 
 def of_case(reference: Reference, seed: int) -> Population:
-    """The blocks of a case, as a run with that seed measures them.
-
-    Raises ValueError for a case whose law or body breaks.
-    """
+    """The blocks of a case, as a run measures them; ValueError for a law or body that breaks."""
     case = resolve(reference)
     world, measured = world_of(case), []
     for first, blocks in world.chunks(0, BLOCKS):
