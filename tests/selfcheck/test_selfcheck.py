@@ -65,9 +65,8 @@ def small():
 def test_what_is_known_to_fail_is_told_and_no_failure(small):
     assert passed(small), report(small)
     known = small[small["verdict"] == "known to fail"]
-    assert set(known["basis"]) == {"calibrated"}
+    assert (set(known["basis"]), known["ratio"].max() > 100) == ({"calibrated"}, True)
     assert {1e-2 / 2, 1e-3 / 2} <= set(known["nominal"])
-    assert known["ratio"].max() > 100
     assert f"known to fail: {len(known)} checks" in report(small)
     assert report(small).splitlines()[-1].startswith("passed: ")
 
