@@ -136,5 +136,5 @@ def report(frame: pd.DataFrame) -> str:
 
 def _told(row: Any) -> str:
     low, high = row.low / row.nominal, row.high / row.nominal
-    return (f"{row.statistic} ({row.basis}): {row.ratio:.3g}, surely {low:.2g} to {high:.2g}, of at "
-            f"most {row.most:.3g}: {row.check}, {row.data}, {row.blocks} blocks")
+    return (f"{row.statistic} ({row.basis}): {row.ratio:.3g}, surely {low:.2g} to {high:.2g}, of "
+            f"at most {row.most:.3g}: {row.check}, {row.data}, {row.blocks} blocks")
