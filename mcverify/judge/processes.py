@@ -26,7 +26,9 @@ from threadpoolctl import threadpool_limits
 # of it and there in milliseconds; one that is spawned takes a second.
 START_METHOD = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
 PRELOADED = ["mcverify.judge.measure", "scipy.optimize"]
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB")}
+# BLAS on one thread; and memory that is given back is faulted in again with the next chunk.
+ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**32)} | {
+    f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB")}
 
 Function = Callable[..., Any]
 Calls = Iterable[tuple[Any, ...]]  # their arguments
@@ -210,7 +212,7 @@ def _bare() -> Iterator[None]:
 
     A process imports that script, which would run it again, if it knew of it.
     """
-    added = {name: one for name, one in ONE_THREAD.items() if name not in os.environ}
+    added = {name: one for name, one in ENVIRONMENT.items() if name not in os.environ}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     script = sys.modules["__main__"]
     os.environ.update(added)
