@@ -21,7 +21,7 @@ from mcverify.attention import matched_scores
     (laws.student_t(1.5), stats.t(1.5)),
     (laws.stable(1), stats.cauchy()),
     (laws.stable(2), stats.norm()),
-], ids=str)
+], ids=lambda one: one.dist.name if hasattr(one, "dist") else str(one))
 def test_coordinates_follow_their_distribution(law, distribution):
     for x in law.draw(np.random.default_rng(7), 100, 10, 20):
         assert_drawn_from(x, distribution)
