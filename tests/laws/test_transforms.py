@@ -1,5 +1,6 @@
 """Laws after a transform of a vector: moments by enumeration and quadrature, and the unknown."""
 
+import inspect
 import itertools
 import math
 from dataclasses import replace
@@ -27,7 +28,7 @@ BOUNDS = [0.4, 1.0, 1.6, 3.0]
      lambda x: 3 * vectors.layer_norm(x)),
     *((laws.clipped(COIN, b), lambda x, b=b: vectors.clip(x, b)) for b in BOUNDS),
     *((laws.quantised(COIN, 3, b), lambda x, b=b: vectors.quantise(x, 3, b)) for b in BOUNDS),
-], ids=str)
+], ids=lambda one: "drawn" if inspect.isfunction(one) else str(one))
 def test_moments_of_coins_by_enumeration(law, function, d_k):
     y = function(np.array(list(itertools.product([-1.0, 1.0], repeat=d_k))))
     m = law.moments(d_k)
