@@ -22,6 +22,8 @@ def diagnose(
     outputs: Annotated[tuple[str, str] | None, Option(metavar="V OUT", show_default=False, help=(
         "values and outputs, to fit the scale that explains them: names in the .npz (default: v "
         "and out), or two .npy files"))] = None,
+    mask: Annotated[str | None, Option(metavar="none|causal", show_default=False, help=(
+        "the mask behind the outputs (default: the one that explains more)"))] = None,
     error_rate: Annotated[float, to.rate_of("any verdict of the table")] = 1e-3,
     csv: Annotated[bool, Option("--csv", help=(
         "print all that is known as CSV, formulas and standard errors as well"))] = False,
@@ -36,7 +38,7 @@ def diagnose(
         found = read_arrays(arrays, [*names, *filter(None, [groups])] if names else None)
         frame = diagnose(*found, error_rate)
         recorded = read_outputs(arrays, outputs)
-        explained = explain_outputs(*found[:2], *recorded) if recorded else None
+        explained = explain_outputs(*found[:2], *recorded, mask) if recorded else None
     terminal.show(frame.to_csv(index=False, float_format="%.6g").rstrip() if csv else table(frame))
     if explained is not None and not csv:
         terminal.show(f"\n{text(explained)}")

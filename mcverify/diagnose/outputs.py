@@ -15,20 +15,22 @@ from mcverify.laws.side import Array
 
 LEFT = 1e-3  # of the outputs' length, which may be left unexplained
 LEFT_OF_BFLOAT16 = 4e-3  # the same where they hold no more digits than bfloat16, which is 2^-8 off
+MASKS = ("none", "causal")
 LARGEST = 65504.0  # the largest float16
 ROWS, SEQUENCES = 64, 16  # of a head that are fitted: one number needs no more
 SPREADS = np.geomspace(1e-3, 1e3, 61)  # of scores, between which a first scale is looked for
 
 
-def explain_outputs(q: Any, k: Any, v: Any, out: Any) -> pd.DataFrame:
+def explain_outputs(q: Any, k: Any, v: Any, out: Any, mask: str | None = None) -> pd.DataFrame:
     """The scale and mask that make softmax(scale·q·k)·v of each head the recorded outputs.
 
     q and out are (tokens, width), (sequences, tokens, width) or (batch, heads, tokens, width); k
     and v too, perhaps with fewer heads, each of which serves as many heads of queries in a row.
     A row a head: ``scale`` is nan, and ``reason`` says why, where the best leaves more than 0.001
-    of the outputs' length over (0.004 of bfloat16); ``left`` is what it leaves, ``mask`` "none" or
-    "causal", whichever explains more, and ``overflows`` how many products q·k float16 cannot hold.
-    Raises ValueError for shapes that do not fit.
+    of the outputs' length over (0.004 of bfloat16); ``left`` is what it leaves, ``mask`` the one
+    that is told, or else "none" or "causal", whichever explains more, and ``overflows`` how many
+    products q·k float16 cannot hold.
+    Raises ValueError for shapes that do not fit, and another mask.
 
     >>> q, k, v = np.random.default_rng(0).standard_normal((3, 20, 8))
     >>> found = explain_outputs(q, k, v, softmax(q @ k.T / 3) @ v).iloc[0]
@@ -36,6 +38,9 @@ def explain_outputs(q: Any, k: Any, v: Any, out: Any) -> pd.DataFrame:
     (0.333333, 'none', 0)
     """
     q, k, v, out = (_four(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v"), (out, "out")))
+    if mask not in (None, *MASKS):
+        raise ValueError(f"mask={mask!r}: must be one of {', '.join(MASKS)}; leave it out to have "
+                         "it found")
     heads, keys = q.shape[1], k.shape[1]
     if (heads % keys or q.shape[0] != k.shape[0] or k.shape[:3] != v.shape[:3]
             or q.shape[3] != k.shape[3] or out.shape != (*q.shape[:3], v.shape[3])):
@@ -43,7 +48,7 @@ def explain_outputs(q: Any, k: Any, v: Any, out: Any) -> pd.DataFrame:
                          "the tokens of q and the width of v, and k those of v; cut them alike")
     shared = heads // keys
     return pd.DataFrame([{"head": h} | _of_head(q[:, h], k[:, h // shared], v[:, h // shared],
-                                                out[:, h]) for h in range(heads)])
+                                                out[:, h], mask) for h in range(heads)])
 
 
 def _four(x: Any, name: str) -> Array:
@@ -55,15 +60,16 @@ def _four(x: Any, name: str) -> Array:
     return np.asarray(x[:, None] if x.ndim == 3 else x.reshape((1,) * (4 - x.ndim) + x.shape))
 
 
-def _of_head(q: Array, k: Array, v: Array, out: Array) -> dict[str, Any]:
+def _of_head(q: Array, k: Array, v: Array, out: Array, told: str | None) -> dict[str, Any]:
     overflows = sum(int(np.sum(np.abs(a @ b.T) > LARGEST)) for a, b in zip(q, k, strict=True))
     some = np.unique(np.linspace(0, q.shape[1] - 1, ROWS).astype(int))
     x = q[:SEQUENCES, some] @ np.swapaxes(k[:SEQUENCES], -1, -2)
     v, out = v[:SEQUENCES], out[:SEQUENCES, some]
     seen = {"none": np.ones(x.shape[1:], dtype=bool)}
-    if q.shape[1] == k.shape[1]:
+    if q.shape[1] == k.shape[1] or told == "causal":
         seen["causal"] = np.arange(x.shape[2]) <= some[:, None]
-    fits = {mask: _fitted(np.where(rows, x, -np.inf), v, out) for mask, rows in seen.items()}
+    fits = {mask: _fitted(np.where(rows, x, -np.inf), v, out) for mask, rows in seen.items()
+            if told in (None, mask)}
     mask = min(fits, key=lambda name: fits[name][1])
     scale, left = fits[mask]
     single = out.astype(np.float32)

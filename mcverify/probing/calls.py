@@ -46,6 +46,15 @@ class Caller:
     attend: Attend
     sizes: Sizes
     dtype: Any = None
+    axes: int = 4
+
+    def __post_init__(self) -> None:
+        if self.axes not in (2, 4):
+            raise ValueError(f"probe(axes={self.axes!r}): attend takes (batch, heads, tokens, "
+                             "width), axes=4, or (tokens, width), axes=2; wrap any other")
+        if self.axes == 2 and self.sizes.heads > 1:
+            raise ValueError(f"probe(axes=2, heads={self.sizes.heads}): (tokens, width) arrays "
+                             "hold one head; leave heads out, or pass axes=4")
 
     def weights(self, q: Array, k: Array) -> tuple[Array, Array]:
         """q (batch, heads, tokens, d_k), k (batch, 1 or kv_heads, keys, d_k) -> weights, and spare.
@@ -72,7 +81,7 @@ class Caller:
         k, v = (np.broadcast_to(x, (len(q), s.kv_heads, *x.shape[2:])) for x in (k, v))
         with np.errstate(all="ignore"):  # the widest logits may overflow on purpose
             try:
-                out = self.attend(*(handed(x, self.dtype) for x in (q, k, v)))
+                out = self._attended(q, k, v)
             except Exception as error:
                 error.add_note(
                     f"probe called attend with q {q.shape}, k {k.shape} and v {v.shape} of "
@@ -85,6 +94,17 @@ class Caller:
             raise ValueError(f"attend returned {what}: must return an array (batch, heads, tokens, "
                              f"d_v) = {wanted}; wrap it so that it takes and gives these axes")
         return as_float64(out)
+
+    def _attended(self, q: Array, k: Array, v: Array) -> Any:
+        if self.axes == 4:
+            return self.attend(*(handed(x, self.dtype) for x in (q, k, v)))
+        found = [self.attend(*(handed(x[0], self.dtype) for x in one))
+                 for one in zip(q, k, v, strict=True)]
+        shapes = {tuple(getattr(out, "shape", ())) for out in found}
+        if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
+            raise ValueError(f"attend returned {' and '.join(map(str, shapes))} of (tokens, width) "
+                             "arrays: must return (tokens, d_v); or pass axes=4")
+        return np.stack([as_float64(out) for out in found])[:, None]
 
 
 def handed(x: Array, dtype: Any) -> Any:

@@ -33,6 +33,7 @@ def probe(
     tokens: int | None = None, d_model: int | None = None, padded: int | None = None,
     declared: str | float | None = None, seed: int = 0, *, keys: int | None = None,
     bias: ArrayLike | None = None, mscale: float | None = None, dtype: Any = None,
+    axes: int = 4,
 ) -> Probe:
     """What attend(q, k, v) multiplies q·k by, from its outputs alone, and what else it does.
 
@@ -52,6 +53,7 @@ def probe(
     mscale : the factor of a context extension; formulas are tried with it and with its square.
     dtype : of NumPy, JAX or PyTorch, of what attend is handed: a tensor for a type of PyTorch,
         otherwise a NumPy array. NumPy's float64 if not given.
+    axes : 2 if attend takes (tokens, width) arrays, of one head, and returns (tokens, d_v).
 
     Raises ValueError for sizes that do not fit, a softmax over one key, outputs of another shape,
     NaN, and a declared formula that is none.
@@ -69,7 +71,7 @@ def probe(
     said = None if declared is None else (str(declared), value_of(str(declared), names))
     expected = None if bias is None else _bias(bias, sizes)
     try:
-        return _found(Caller(attend, sizes, dtype), names, said, expected, seed)
+        return _found(Caller(attend, sizes, dtype, axes), names, said, expected, seed)
     except CannotProbe as error:
         return Probe(reason=str(error), declared=said)
 

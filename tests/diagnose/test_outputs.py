@@ -86,3 +86,16 @@ def test_the_command_reads_values_and_outputs_beside_queries_and_keys(tmp_path, 
     assert main(["diagnose", *files[:2]]) == 0
     assert "scale of the outputs" not in capsys.readouterr().out
     assert main(["diagnose", *files[:2], "--outputs", files[2], files[0] + "x"]) == 2
+
+
+def test_a_mask_that_is_told_is_the_one_that_is_fitted():
+    q, k, v = np.random.default_rng(3).standard_normal((3, 24, 8))
+    s = np.where(np.tri(24, dtype=bool), q @ k.T / 3, -np.inf)
+    out = softmax(s) @ v
+    told = explain_outputs(q, k, v, out, mask="causal").iloc[0]
+    assert (told["mask"], round(float(told["scale"]), 6)) == ("causal", round(1 / 3, 6))
+    wrong = explain_outputs(q, k, v, out, mask="none").iloc[0]
+    assert wrong["mask"] == "none"
+    assert "no scale explains the outputs" in wrong["reason"]
+    with pytest.raises(ValueError, match="mask='window': must be one of none, causal"):
+        explain_outputs(q, k, v, out, mask="window")

@@ -1,10 +1,13 @@
 """What attend may be handed and give back, and what its numbers were rounded to."""
 
+import math
+
 import numpy as np
 import pytest
 from probe.attentions import ROUND, attention
 
 from mcverify import probe
+from mcverify.attention import softmax
 from mcverify.probing.calls import Caller, Sizes, as_float64, precision
 
 
@@ -91,3 +94,22 @@ def test_weights_are_read_piece_by_piece_where_values_are_narrow():
 def test_float64_stays_as_it_is():
     x = np.arange(3.0)
     assert as_float64(x) is x
+
+
+@pytest.mark.parametrize("scale", [1 / math.sqrt(48), 1 / 48])
+def test_a_function_of_tokens_and_width_alone_is_probed(scale):
+    def attend(q, k, v):
+        assert q.ndim == k.ndim == v.ndim == 2
+        s = np.where(np.tri(len(q), len(k), dtype=bool), scale * q @ k.T, -np.inf)
+        return softmax(s) @ v
+
+    found = probe(attend, d_k=48, axes=2, declared="1/sqrt(d_k)")
+    assert found.low <= scale <= found.high
+    assert found.causal
+    assert found.agrees == (scale == 1 / math.sqrt(48))
+    with pytest.raises(ValueError, match=r"probe\(axes=2, heads=4\)"):
+        probe(attend, d_k=48, heads=4, axes=2)
+    with pytest.raises(ValueError, match=r"must return \(tokens, d_v\)"):
+        probe(lambda q, k, v: v[None], d_k=48, axes=2)
+    with pytest.raises(ValueError, match="axes=3"):
+        probe(attend, axes=3)
