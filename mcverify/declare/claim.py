@@ -78,7 +78,7 @@ class Claim:
 class Case:
     """One claim at one point of its grid; with a ``control``, one that must be REFUTED there.
 
-    >>> from mcverify import attention, grid, relative, statistic
+    >>> from mcverify import attention, grid, laws, relative, statistic
     >>> @claim(statistic.variance, equals=lambda d_k: d_k, within=relative(0.02),
     ...        over=grid(law=laws.normal, d_k=64))
     ... def example(q, k):

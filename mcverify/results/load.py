@@ -34,7 +34,7 @@ class Tables(NamedTuple):
 
 
 def load(folder: str | Path = "results") -> Tables:
-    """Read a results folder; verdicts are categoricals: mcverify.Verdict, then ERROR.
+    """Read a results folder; verdicts are categoricals: mcverify.Verdict, and ERROR if one is.
 
     Raises ValueError if the folder holds no results, DamagedError if a table is not whole.
     """
@@ -68,6 +68,7 @@ def _table(file: Path, columns: Iterable[str]) -> pd.DataFrame:
 
 
 def _categorical(frame: pd.DataFrame) -> pd.DataFrame:
-    order = pd.CategoricalDtype([*map(str, Verdict), ERROR], ordered=False)
-    columns = [name for name in ("verdict", "expected") if name in frame]
-    return frame.astype({name: order for name in columns})
+    for name in {"verdict", "expected"} & set(frame):
+        errors = [ERROR] if (frame[name] == ERROR).any() else []
+        frame = frame.astype({name: pd.CategoricalDtype([*map(str, Verdict), *errors])})
+    return frame

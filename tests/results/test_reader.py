@@ -47,9 +47,8 @@ def test_a_damaged_table_is_told_by_all_who_read_it(folder, file, damage, capsys
         assert told.startswith(str(folder / file))
         assert message in told
         assert told.endswith("remove it, and make it anew with `mcverify run`")
-    assert main(["show", CLAIM, "--out", str(folder)]) == (2 if file != "verdicts.csv" else 0)
-    told = capsys.readouterr().err
-    assert (message in told) == (file != "verdicts.csv")
+    assert main(["show", CLAIM, "--out", str(folder)]) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
