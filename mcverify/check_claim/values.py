@@ -15,7 +15,6 @@ from mcverify.declare.discover import load
 from mcverify.declare.rules import COUNTS, WORLD, call, parameters
 from mcverify.judge import measure
 from mcverify.judge.known import known_scores
-from mcverify.judge.measure import describe
 from mcverify.judge.processes import Killed, Spread
 from mcverify.judge.world import Array, statistic_of, world_of
 from mcverify.laws import Law
@@ -44,8 +43,7 @@ def gather(case: Case, blocks: int, start: int = 0) -> tuple[Statistic, Array]:
         measured.append(outcome)
         if size * len(measured) > 1 and time.perf_counter() - started > SECONDS:
             break
-    scores = measured[0].scores
-    return (statistic_of(case, world).informed(scores and known_scores(world, scores)),
+    return (statistic_of(case, world).informed(known_scores(world, measured[0].scores)),
             np.concatenate([each.table for each in measured]))
 
 
@@ -62,7 +60,7 @@ def look(claim: Claim, cases: list[Case], spread: Spread) -> Iterator[Remark]:
     try:
         text = _unsteady(probes, spread) or wrong_influence(*gather(cases[0], BLOCKS))
     except Exception as error:
-        text = describe(error)
+        text = measure.describe(error)
     if text:
         yield about(claim, PROBLEM, text)
         return
@@ -86,7 +84,7 @@ def _unsteady(cases: list[Case], spread: Spread) -> str:
     try:
         [(_, there)] = spread(elsewhere, [([measure.refer(case) for case in cases],)])
     except (Exception, SystemExit) as error:
-        return (f"cannot be taken to another process: {describe(error)}; keep what its grid and "
+        return (f"cannot be taken to another process: {measure.describe(error)}; keep what its grid and "
                 "its body hold simple")
     if isinstance(there, Killed):
         return f"its process was killed ({there.how}); mend the body"
@@ -121,7 +119,7 @@ def _numbers(case: Case) -> dict[str, Any]:
         return {"name": str(case), "prediction": claimed,
                 "value from the same draws": gather(case, FEW)[1]}
     except (Exception, SystemExit) as error:
-        return {"broken": describe(error)}
+        return {"broken": measure.describe(error)}
 
 
 def _same(one: Any, other: Any) -> bool:

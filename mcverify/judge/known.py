@@ -12,8 +12,10 @@ from mcverify.statistic import Known
 ROUNDING = 1e-12  # of the squared variance: what a difference of moments may lose
 
 
-def known_scores(world: World, which: Scores) -> Known | None:
+def known_scores(world: World, which: Scores | None) -> Known | None:
     """Mean and variances of a block's scores, where the law knows them; None where it does not."""
+    if which is None:
+        return None
     law: Any = world.law
     moments = _moments(law, world.d_k)
     if moments is None:

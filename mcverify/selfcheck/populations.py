@@ -94,8 +94,7 @@ def of_case(reference: Reference, seed: int) -> Population:
         if isinstance(outcome, str):
             raise ValueError(f"{case}: {outcome}")
         measured.append(outcome)
-    scores = measured[0].scores
-    statistic = statistic_of(case, world).informed(scores and known_scores(world, scores))
+    statistic = statistic_of(case, world).informed(known_scores(world, measured[0].scores))
     return Population(str(case), statistic, np.concatenate([each.table for each in measured]))
 
 
