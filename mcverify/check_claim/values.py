@@ -84,8 +84,8 @@ def _unsteady(cases: list[Case], spread: Spread) -> str:
     try:
         [(_, there)] = spread(elsewhere, [([measure.refer(case) for case in cases],)])
     except (Exception, SystemExit) as error:
-        return (f"cannot be taken to another process: {measure.describe(error)}; keep what its grid and "
-                "its body hold simple")
+        return (f"cannot be taken to another process: {measure.describe(error)}; keep what its "
+                "grid and its body hold simple")
     if isinstance(there, Killed):
         return f"its process was killed ({there.how}); mend the body"
     if isinstance(there, str):
