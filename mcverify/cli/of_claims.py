@@ -24,7 +24,7 @@ def run(
     failed: to.Failed = False,
 ) -> Exit:
     """Judge claims and write results."""
-    if jobs != 1:
+    if jobs != 1 and not names:  # a few names may be of calculations, which take no processes
         warm_up()
     from mcverify.cli.selection import as_last_judged, select
     from mcverify.cli.suite import Suite
