@@ -234,11 +234,12 @@ def _work(pipe: Any) -> None:
     global _in_worker, _on_step
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _in_worker, _on_step = True, lambda number: pipe.send(("step", number))
+    limits = None
     while True:
-        function, call = pipe.recv()  # by which the libraries are there whose threads are limited
-        with threadpool_limits(1):
-            answer = _answer(function, call)
-        pipe.send_bytes(cloudpickle.dumps(answer))
+        function, call = pipe.recv()
+        # By now the libraries are there; those that come later go by the environment.
+        limits = limits or threadpool_limits(1)
+        pipe.send_bytes(cloudpickle.dumps(_answer(function, call)))
 
 
 def _answer(function: Function, call: tuple[Any, ...]) -> tuple[str, Any]:

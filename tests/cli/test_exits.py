@@ -118,3 +118,21 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(mine, jobs):
     assert ran.returncode == 130
     assert err == ("interrupted: 0 of 1 claims are finished, and 0 of 4 cases are kept; the same "
                    "command with --resume goes on\n")
+
+
+# --- start ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("arguments", "spared"), [
+    (["--help"], {"numpy", "scipy", "pandas"}),
+    (["run", "hand_slope", "--jobs", "1"], {"scipy.optimize", "scipy.stats", "pandas"}),
+])
+def test_what_a_command_does_not_need_is_not_imported(tmp_path, arguments, spared):
+    code = f"""
+import sys
+from mcverify.cli.main import main
+assert main({arguments}) == 0
+assert not {spared} & set(sys.modules), sorted({spared} & set(sys.modules))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
