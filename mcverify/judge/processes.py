@@ -6,7 +6,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import (
     connection,
@@ -14,6 +14,7 @@ from multiprocessing import (
     get_all_start_methods,
     get_context,
     parent_process,
+    resource_tracker,
 )
 from pathlib import Path
 from types import ModuleType
@@ -172,10 +173,11 @@ class _Worker:
             self.stop()
             context: Any = get_context(START_METHOD)
             self.pipe, theirs = context.Pipe()
-            self.process = context.Process(target=_work, args=(theirs,), daemon=True)
+            process = context.Process(target=_work, args=(theirs,), daemon=True)
             warm_up()
             with _bare():
-                self.process.start()
+                process.start()
+                self.process = process
             theirs.close()
         self.step = -1
         self.signs = [self.pipe, self.process.sentinel]  # ready when it has told something or died
@@ -212,6 +214,7 @@ def _bare() -> Iterator[None]:
 
     A process imports that script, which would run it again, if it knew of it.
     """
+    resource_tracker.ensure_running()  # which would lift the mask
     added = {name: one for name, one in ENVIRONMENT.items() if name not in os.environ}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     script = sys.modules["__main__"]
@@ -235,11 +238,12 @@ def _work(pipe: Any) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _in_worker, _on_step = True, lambda number: pipe.send(("step", number))
     limits = None
-    while True:
-        function, call = pipe.recv()
-        # By now the libraries are there; those that come later go by the environment.
-        limits = limits or threadpool_limits(1)
-        pipe.send_bytes(cloudpickle.dumps(_answer(function, call)))
+    with suppress(EOFError, ConnectionError):
+        while True:
+            function, call = pipe.recv()
+            # By now the libraries are there; those that come later go by the environment.
+            limits = limits or threadpool_limits(1)
+            pipe.send_bytes(cloudpickle.dumps(_answer(function, call)))
 
 
 def _answer(function: Function, call: tuple[Any, ...]) -> tuple[str, Any]:
