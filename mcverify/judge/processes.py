@@ -235,6 +235,7 @@ def _bare() -> Iterator[None]:
 def _work(pipe: Any) -> None:
     """Make the calls that come through the pipe until the parent is gone."""
     global _in_worker, _on_step
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the parent
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _in_worker, _on_step = True, lambda number: pipe.send(("step", number))
     limits = None
