@@ -112,7 +112,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(mine, jobs):
     deadline = time.monotonic() + 60
     while not Path("results/run.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(2)  # until the processes are at work
+    time.sleep(1)  # until the processes are at work, or about to be
     ran.send_signal(signal.SIGTERM)
     _, err = ran.communicate(timeout=60)
     assert ran.returncode == 130
