@@ -7,7 +7,7 @@ import importlib.util
 import inspect
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -95,33 +95,40 @@ def source(claim: Claim) -> Path:
 
 
 _loaded: dict[int, tuple[Claim, Path]] = {}
-_behind: dict[Path, tuple[Path, ...]] = {}
 
 
 def files_behind(claim: Claim) -> list[Path]:
     """The files that a claim may depend on: all Python files beside its own, and those that these
     import, wherever they are, but for the standard library's and those of installed packages."""
     file = source(claim)
-    return sorted({*file.parent.glob("*.py"), *_behind.get(file, ())})
+    offered = any(home in (file, file.parent) for _, home in packages().values())
+    imported = () if offered else _imported(file, file.stat().st_mtime_ns)
+    return sorted({*file.parent.glob("*.py"), *imported})
 
 
-def _imported(file: Path) -> Iterator[Path]:
+@lru_cache(maxsize=256)
+def _imported(file: Path, changed: int) -> tuple[Path, ...]:
     """The files that a file imports, also within its functions, and theirs; without what is
-    installed."""
-    waiting, seen = [file], {file}
-    while waiting:
-        one = waiting.pop()
-        for place in filter(None, map(_place_of, _named_by(one, one.stat().st_mtime_ns))):
-            if place not in seen:
-                seen.add(place)
-                waiting.append(place)
-                yield place
+    installed. Looked for when it is asked, since no worker needs it."""
+    waiting, found = [file], {file: None}
+    sys.path.insert(0, str(file.parent))
+    try:
+        while waiting:
+            for place in filter(None, map(_place_of, _named_by(waiting.pop()))):
+                if place not in found:
+                    found[place] = None
+                    waiting.append(place)
+    finally:
+        sys.path.remove(str(file.parent))
+    return tuple(found)
 
 
-@lru_cache(maxsize=1024)
-def _named_by(file: Path, changed: int) -> tuple[str, ...]:
-    """The modules that a file itself imports; read anew only when the file has changed."""
-    nodes = [*ast.walk(ast.parse(file.read_bytes()))]
+def _named_by(file: Path) -> tuple[str, ...]:
+    """The modules that a file itself imports; none of one that Python cannot read."""
+    try:
+        nodes = [*ast.walk(ast.parse(file.read_bytes()))]
+    except (SyntaxError, ValueError):  # an import of it fails, which its importer may allow for
+        return ()
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
     return tuple(dict.fromkeys(names))
@@ -129,13 +136,16 @@ def _named_by(file: Path, changed: int) -> tuple[str, ...]:
 
 def _place_of(name: str) -> Path | None:
     """The file of a module that is not installed; None for one that is, or is not found."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        return None
-    place = Path(spec.origin).resolve() if spec and spec.origin else Path()
-    installed = any(place.is_relative_to(home) for home in INSTALLED)
-    return place if place.suffix == ".py" and place.is_file() and not installed else None
+    place = Path()
+    for part in dict.fromkeys((name.partition(".")[0], name)):  # to find a part imports the whole
+        try:
+            spec = importlib.util.find_spec(part)
+        except (ImportError, ValueError):
+            return None
+        place = Path(spec.origin).resolve() if spec and spec.origin else Path()
+        if any(place.is_relative_to(home) for home in INSTALLED):
+            return None
+    return place if place.suffix == ".py" and place.is_file() else None
 
 
 def loaded_from(claim: Claim) -> Path | None:
@@ -226,7 +236,6 @@ def _module(file: Path, recorder: Recorder) -> ModuleType:
     sys.path.insert(0, str(file.parent))
     try:
         spec.loader.exec_module(module)
-        _behind[file] = tuple(_imported(file))
     finally:
         sys.path.remove(str(file.parent))
         # Modules beside the file are forgotten, too: another folder's may have the same names.

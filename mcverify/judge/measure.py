@@ -1,7 +1,6 @@
 """From one chunk of a world to the table of each case that lives in it; runs in the workers."""
 
 import random
-import sysconfig
 import traceback
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from mcverify.attention.chunk import Chunk, Scores
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import load, loaded_from
+from mcverify.declare.discover import INSTALLED, load, loaded_from
 from mcverify.declare.rules import call, parameters
 from mcverify.judge.independence import (
     PIECES,
@@ -25,8 +24,7 @@ from mcverify.judge.processes import in_worker, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
 from mcverify.statistic.base import parts_of
 
-PACKAGE = Path(__file__).parents[1]
-INSTALLED = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
+PACKAGE = Path(__file__).resolve().parents[1]
 
 Array = NDArray[np.float64]
 
@@ -253,7 +251,7 @@ def _place(error: BaseException) -> str:
     """Where in a file of claims or laws it happened: the innermost line of one; "" if nowhere."""
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
-        file = Path(frame.f_code.co_filename)
+        file = Path(frame.f_code.co_filename).resolve()
         own = PACKAGE in file.parents and file.parent.name != "claims"
         if not own and file.is_file() and not any(home in file.parents for home in INSTALLED):
             place = f" ({file.name}, line {line})"

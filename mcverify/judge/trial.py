@@ -98,13 +98,13 @@ class Trial:
             if isinstance(outcome, str):
                 return f"{outcome} (seed {self.seed}, chunk at block {first})"
             fresh.append(outcome)
-        if not self.tables:
+        first_look = not self.tables
+        if first_look:
             if len(fresh) >= PIECES and len(fresh[0].table) > 1:
                 check_pieces("the law or the body", [each.table for each in fresh])
             scores = fresh[0].scores
             if scores and self.statistic.learns and {each.scores for each in fresh} == {scores}:
                 self.statistic = self.statistic.informed(known_scores(self.world, scores))
-        first_look = not self.tables
         self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
         return wrong_influence(self.statistic, self.tables[0]) if first_look else ""
 

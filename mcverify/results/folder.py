@@ -82,9 +82,20 @@ def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
         "controls": len(controls),
         "controls_refuted": sum(finding.as_declared for finding in controls),
         "basis": " ".join(sorted({finding.basis for finding in cases if finding.basis})),
-        "origin": Path(origin(claim)).name,
+        "origin": _origin(claim),
     }
     return {name: str(row[name]) for name in VERDICT_COLUMNS}
+
+
+def _origin(claim: Claim) -> str:
+    """The package that offers a claim, or the name of its file."""
+    return Path(origin(claim)).name
+
+
+def _namesake(claim: Claim, known: Mapping[str, str]) -> str:
+    """The origin that is known of another claim of this one's name; "" if none is."""
+    other = known.get(claim.name, "")
+    return other if other != _origin(claim) else ""
 
 
 def control_row(finding: Finding) -> dict[str, str]:
@@ -201,24 +212,27 @@ class Results:
         another claim of one of their names.
         """
         self.read("controls")
+        known = self._origins()
         for claim in claims:
-            if other := self.namesake(claim):
+            if other := _namesake(claim, known):
                 raise ValueError(f"{claim.name}: {self.folder} holds the results of the claim of "
                                  f"this name in {other}; rename one, or choose another --out")
 
     def namesake(self, claim: Claim) -> str:
         """Where another claim comes from that results of this one's name are of; "" if none."""
-        known = {row["claim"]: row.get("origin", "") for row in self.read("verdicts")}
-        other = known.get(claim.name, "")
-        return other if other != Path(origin(claim)).name else ""
+        return _namesake(claim, self._origins())
+
+    def _origins(self) -> dict[str, str]:
+        """Where the claims in verdicts.csv come from, by their names."""
+        return {row["claim"]: row.get("origin", "") for row in self.read("verdicts")}
 
     def stale(self, claims: Iterable[Claim]) -> list[str]:
         """The names in verdicts.csv that the origins of these claims no longer have."""
         claims = list(claims)
         names, origins = ({claim.name for claim in claims},
-                          {Path(origin(claim)).name for claim in claims})
-        return [row["claim"] for row in self.read("verdicts")
-                if row.get("origin") in origins and row["claim"] not in names]
+                          {_origin(claim) for claim in claims})
+        return [name for name, home in self._origins().items()
+                if home in origins and name not in names]
 
     def made_with(self) -> dict[str, Any]:
         """The seed and the error rate that the folder keeps to; nothing for a new folder.
