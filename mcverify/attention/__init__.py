@@ -6,7 +6,12 @@ Every function is pure, and works in the floating type that it is given.
 
 from mcverify.attention.additive import additive_scores
 from mcverify.attention.heads import head_scores, split_heads
-from mcverify.attention.jacobian import JACOBIAN_NORMS, jacobian_norm, query_gradient
+from mcverify.attention.jacobian import (
+    JACOBIAN_NORMS,
+    jacobian_norm,
+    query_gradient,
+    score_gradient,
+)
 from mcverify.attention.rounding import bfloat16
 from mcverify.attention.scores import (
     matched_scores,
@@ -32,6 +37,7 @@ __all__ = [
     "other_scores",
     "query_gradient",
     "rows",
+    "score_gradient",
     "scores",
     "softmax",
     "split_heads",

@@ -77,6 +77,16 @@ def _spectral(m: Array, r: Array) -> Array:
 JACOBIAN_NORMS = {"frobenius": _frobenius, "spectral": _spectral, "trace": _trace}
 
 
+def score_gradient(p: Array, upstream: Array) -> Array:
+    """∂L/∂s = (diag(p) − ppᵀ)g for g = ∂L/∂p: (..., keys) twice -> (..., keys).
+
+    >>> score_gradient(np.array([0.5, 0.5]), np.array([0.0, 1.0]))
+    array([-0.25,  0.25])
+    """
+    gradient: Array = p * (upstream - np.einsum("...i,...i->...", p, upstream)[..., None])
+    return gradient
+
+
 def query_gradient(p: Array, k: Array, upstream: Array, scale: float = 1.0) -> Array:
     """∂L/∂q = scale · kᵀ(diag(p) − ppᵀ)g for an upstream gradient g = ∂L/∂p.
 
@@ -87,6 +97,5 @@ def query_gradient(p: Array, k: Array, upstream: Array, scale: float = 1.0) -> A
     >>> query_gradient(p, k, np.array([[0.0, 1.0]]))
     array([[0.5]])
     """
-    dot = np.einsum("...i,...i->...", p, upstream)[..., None]
-    gradient: Array = (p * (upstream - dot)) @ k
+    gradient: Array = score_gradient(p, upstream) @ k
     return gradient if scale == 1.0 else gradient * gradient.dtype.type(scale)

@@ -83,8 +83,7 @@ def ledger(statements: to.Statements = None, out: to.Last = to.RESULTS) -> Exit:
     results = Results(out)
     table = ledger(results.read("verdicts") or as_declared(claims))
     if unknown := set(statements or []) - set(table["id"]):
-        raise UsageError(f"{min(unknown)}: no statement has this id; they are A1 to A23, B1 to B37 "
-                         "and C1 to C7")
+        raise UsageError(f"{min(unknown)}: no statement has this id; `mcverify ledger` lists them")
     ledger_table(table[table["id"].isin(statements)] if statements else table, results)
     return told(faults)
 

@@ -3,6 +3,7 @@
 from mcverify.theory import (
     additive,
     enumeration,
+    gradients,
     population,
     precision,
     projections,
@@ -39,6 +40,7 @@ __all__ = [
     "dot_variance",
     "effective_rank",
     "enumeration",
+    "gradients",
     "matched_mean",
     "matched_variance",
     "memory_block_variance",

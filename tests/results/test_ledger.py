@@ -16,9 +16,12 @@ TABLE = ledger(VERDICTS).set_index("id")
 
 
 def test_every_statement_has_one_row():
-    ids = [f"A{i}" for i in range(1, 24)] + [f"B{i}" for i in range(1, 38)] + [
-        f"C{i}" for i in range(1, 8)]
+    counts = statements().groupby("note", sort=False).size()
+    ids = [f"{letter}{i + 1}" for letter, count in zip("ABC", counts, strict=True)
+           for i in range(count)]
     assert list(statements()["id"]) == ids
+    assert list(counts.index) == ["A", "B", "beyond"]
+    assert (counts >= [23, 37, 7]).all()
     assert set(statements()["judgement"]) <= set(JUDGEMENTS)
     assert (statements()["statement"] != "").all()
 

@@ -1,0 +1,103 @@
+"""The gradient that reaches the projections W_Q and W_K, when unscaled softmax leaves most rows dead."""
+
+import math
+
+import numpy as np
+
+from mcverify import Verdict, claim, grid, laws, relative, theory
+from mcverify.attention import score_gradient, scores, softmax
+from mcverify.statistic import mean, proportion, ratio
+
+INPUT = 512  # the width of the inputs x: q = xW_Q and k = xW_K, for orthonormal columns
+SQUARES = ratio.of_degree(2)
+TWO_KEYS = grid(law=laws.normal, d_k=[64, 512], keys=2, projection=["query", "key"])
+
+
+def upstream(q, k, keys, rng):
+    """An independent N(0, 1) for each weight, if each query meets each group of ``keys`` keys."""
+    return rng.standard_normal((*q.shape[:2], k.shape[1] // keys, keys))
+
+
+def of_scores(q, k, g, scale):
+    """The scores of each query in groups of keys, and ∂L/∂s."""
+    s = scores(q, k, scale).reshape(g.shape)
+    return s, score_gradient(softmax(s), g)
+
+
+def projection_square(q, k, x, of_s, scale):
+    """‖∂L/∂W‖² of a block, for the inputs x that W makes q of; k and q swap places for keys."""
+    gradient = scale * of_s @ k
+    # ‖Σ x ⊗ g‖² = Σ (x·x')(g·g') over pairs of tokens, which builds no matrix of weights.
+    return np.einsum("bij,bij->b", scores(x, x), scores(gradient, gradient))
+
+
+def unscaled_and_scaled(q, k, keys, d_k, rng, projection="query", power=0.0):
+    """The squares of both, for one upstream gradient."""
+    g = upstream(q, k, keys, rng)
+    own = q if projection == "query" else k
+    # Of x, W takes as many orthonormal directions as q is wide; the rest knows of no score.
+    x = np.concatenate([own, rng.standard_normal((*q.shape[:2], INPUT - d_k))], axis=2)
+
+    def square(scale):
+        _, of_s = of_scores(q, k, g, scale)
+        of_s = of_s.reshape(len(q), q.shape[1], -1)
+        return (projection_square(q, k, x, of_s, scale) if projection == "query" else
+                projection_square(k, q, x, np.swapaxes(of_s, 1, 2), scale))
+
+    return square(d_k**-power), square(d_k**-0.5)
+
+
+def square_ratio(d_k):
+    """Exact for two keys, but for what a score tells of the length of its own input: 1/512 of it."""
+    return theory.gradients.two_key_square(d_k, 1.0) / theory.gradients.two_key_square(d_k, d_k**-0.5)
+
+
+@claim(SQUARES, equals=square_ratio, within=relative(0.08), over=TWO_KEYS, decides="A3 A11 B5 B9 C8",
+       controls=grid(power=0.1))
+def dead_rows_live_projections(q, k, keys, d_k, rng, projection, power=0.0):
+    """Unscaled, most two-key rows are dead and yet W_Q and W_K learn more: the mean square of their gradient is 1.27√d_k times the scaled one, an RMS 3.2 and 5.4 times as large at 64 and 512."""
+    return unscaled_and_scaled(q, k, keys, d_k, rng, projection, power)
+
+
+@claim(SQUARES, at_most=1, over=TWO_KEYS, decides="A3 A11 B5 B9 C8", expect=Verdict.REFUTED)
+def projections_get_no_signal(q, k, keys, d_k, rng, projection):
+    """Unscaled, W_Q and W_K get less signal than scaled: the mean square of their gradient is no larger."""
+    return unscaled_and_scaled(q, k, keys, d_k, rng, projection)
+
+
+@claim(proportion, at_least=0.9, over=grid(law=laws.normal, d_k=[64, 512], keys=2, tokens=40),
+       decides="A11 B5 B9 C8", controls=grid(tokens=2))
+def projections_learn_in_every_batch(q, k, keys, d_k, rng):
+    """In at least nine of ten batches of 40 queries, each with 20 pairs of keys, ∂L/∂W_Q is larger unscaled; not so in batches of two queries and one pair."""
+    unscaled, scaled = unscaled_and_scaled(q, k, keys, d_k, rng)
+    return unscaled > scaled
+
+
+@claim(SQUARES, at_least=100, over=grid(law=laws.normal, d_k=64, keys=128),
+       decides="A11 B5 B9 C8", controls=grid(power=0.2))
+def projections_learn_more_with_many_keys(q, k, keys, d_k, rng, power=0.0):
+    """With 128 keys at d_k = 64, the gradient of W_Q has an RMS over 10 times larger unscaled."""
+    return unscaled_and_scaled(q, k, keys, d_k, rng, power=power)
+
+
+# --- which rows carry it ------------------------------------------------------------------------
+
+
+def is_close(s, gap=2.0):
+    return abs(s[..., 0] - s[..., 1]) < gap
+
+
+@claim(mean.of_degree(0), equals=lambda d_k: math.erf(1 / math.sqrt(d_k)), within=relative(0.1),
+       over=grid(law=laws.normal, d_k=[64, 512], keys=2), decides="A11 B9 C8")
+def rows_of_close_scores_are_few(q, k, keys):
+    """Unscaled, the two scores of a row differ by less than 2 in erf(1/√d_k) of the rows: 14 % at 64, 5 % at 512."""
+    return is_close(scores(q, k).reshape(len(q), -1, keys))
+
+
+@claim(SQUARES, equals=theory.gradients.share_of_close_rows(2.0), within=relative(0.03),
+       over=grid(law=laws.normal, d_k=[64, 512], keys=2), decides="A11 B9 C8", controls=grid(scaled=True))
+def few_rows_carry_the_gradient(q, k, keys, d_k, rng, scaled=False):
+    """Unscaled, these few rows carry 92 % of the mean square of ∂L/∂s at any width."""
+    s, of_s = of_scores(q, k, upstream(q, k, keys, rng), d_k**-0.5 if scaled else 1.0)
+    square = np.einsum("...k,...k->...", of_s, of_s)
+    return square * is_close(s), square

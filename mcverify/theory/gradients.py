@@ -1,0 +1,45 @@
+"""The gradient that reaches queries, keys and projections, for random ∂L/∂p, by quadrature."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+STEP = 0.1  # of log w
+
+
+def two_key_square(d_k: int, scale: float) -> float:
+    """E ‖∂L/∂q‖² of a query with two keys, all normal, when ∂L/∂p has independent N(0, 1) entries.
+
+    It is E (‖∂L/∂k₁‖² + ‖∂L/∂k₂‖²) as well, and times Σ‖x‖² that of ∂L/∂W over tokens of inputs x
+    whose ∂L/∂p are independent. At scale 1 it tends to √d_k/(3√π), at 1/√d_k to 0.1481. Raises
+    ValueError for a d_k below 1 or a scale that is negative or infinite.
+    Source: it is 4 scale² E[X (p(1 − p))²] for X ~ χ²(d_k) and scores that differ by
+    N(0, 2 scale² X) given X. Parseval: (p(1 − p))² has the transform πw(1 + w²)/(6 sinh(πw)), and
+    E X e^(−tX) = d_k (1 + 2t)^(−d_k/2 − 1).
+
+    >>> round(two_key_square(64, 1.0), 4), round(two_key_square(64, 1 / 8), 4)
+    (1.491, 0.1474)
+    """
+    if not d_k >= 1 or not 0 <= scale < math.inf:
+        raise ValueError(f"two_key_square(d_k={d_k}, scale={scale}): d_k is 1 or more, the scale "
+                         "finite and not negative; pass 1 or d_k**-0.5")
+    w: Array = np.exp(np.arange(-30 - math.log1p(scale * math.sqrt(d_k)), math.log(13), STEP))
+    law = np.exp(-(d_k / 2 + 1) * np.log1p(2 * (scale * w) ** 2))
+    kernel = w * (1 + w**2) / np.sinh(math.pi * w)
+    return 2 / 3 * scale**2 * d_k * STEP * float((kernel * law) @ w)
+
+
+def share_of_close_rows(gap: float) -> float:
+    """Of E ‖∂L/∂q‖² with two keys, what rows carry whose scores differ by less than ``gap``.
+
+    In the limit of widely spread scores, where all small differences are equally likely: the share
+    of ∫(p(1 − p))² over |s₁ − s₂| < gap, p²(6 − 4p) − 1 at p = 1/(1 + e^(−gap)).
+
+    >>> share_of_close_rows(0.0), round(share_of_close_rows(2.0), 4)
+    (0.0, 0.9215)
+    """
+    p = 1 / (1 + math.exp(-gap))
+    return p * p * (6 - 4 * p) - 1
