@@ -13,10 +13,23 @@ Pairs = Literal["all", "other", "matched"]
 
 
 class Scores(NamedTuple):
-    """Which scores an array holds: "all" pairs, "matched" or "other" ones, times a scale."""
+    """Which scores an array holds: "all" pairs, "matched" or "other" ones, times a scale.
+
+    ``width`` is how many coordinates they are of, the first ones; 0 for all that there are.
+    """
 
     pairs: Pairs
     scale: float
+    width: int = 0
+
+
+class Vectors(NamedTuple):
+    """That an array holds the queries, "q", or the keys, "k", as they were drawn."""
+
+    which: Literal["q", "k"]
+
+
+Made = Scores | Vectors | tuple[Scores | Vectors, ...]
 
 
 class Chunk:
@@ -39,7 +52,7 @@ class Chunk:
         self._q, self._k, self.refusal = q, k, refusal
         self._sums = fingerprint(q), fingerprint(k)
         self._kept: dict[Hashable, Array] = {}
-        self._made: list[tuple[Array, Scores, Callable[[], Array]]] = []
+        self._made: list[tuple[Array, Scores, Callable[[Array], bool]]] = []
         self._rows: list[tuple[Array, tuple[int, float], float]] = []
 
     @property
@@ -61,6 +74,12 @@ class Chunk:
         """Whether these are the chunk's own queries and keys, whole and unchanged."""
         return _same(q, self._q) and _same(k, self._k)
 
+    def _width(self, q: Array, k: Array) -> int:
+        """How many of the first coordinates of the chunk's own queries and keys these are, or 0."""
+        width = q.shape[-1]
+        return width if all(_same(x, own[..., :width]) for x, own in (
+            (q, self._q), (k, self._k))) else 0
+
     def kept(self, name: Hashable, make: Callable[[], Array]) -> Array:
         """A copy of what several bodies ask for by a name; made when it is first asked for."""
         if name not in self._kept:
@@ -81,16 +100,36 @@ class Chunk:
         return make()
 
     def note(self, q: Array, k: Array, which: Scores, make: Callable[[], Array]) -> Array:
-        """The scores that ``make`` makes; remembered if q and k are the chunk's own."""
+        """The scores that ``make`` makes; remembered if q and k are the chunk's own.
+
+        Or the first coordinates of them: those are not kept, so that a sum tells them again.
+        """
         s = make()
         if self.owns(q, k):
-            self._made.append((s, which, make))
+            self._made.append((s, which, lambda values: np.array_equal(values, make())))
+        elif width := self._width(q, k):
+            sum_ = fingerprint(s)
+            self._made.append((s, which._replace(width=width),
+                               lambda values: fingerprint(values) == sum_))
         return s
 
-    def made(self, values: Any) -> Scores | None:
-        """Which scores the values are, as they were made and unchanged since; None if none."""
-        return next((which for s, which, make in self._made
-                     if s is values and np.array_equal(s, make())), None)
+    def made(self, values: Any) -> Made | None:
+        """What the values are, as it was made and unchanged since; None if it is not known.
+
+        Scores, the queries or the keys; of a list of pairs (x, values) a tuple of those.
+        """
+        if isinstance(values, list):
+            parts = [self._made_alone(pair[-1]) for pair in values]
+            return None if None in parts else tuple(part for part in parts if part is not None)
+        return self._made_alone(values)
+
+    def _made_alone(self, values: Any) -> Scores | Vectors | None:
+        if isinstance(values, Drawn):
+            for own, vectors in ((self._q, Vectors("q")), (self._k, Vectors("k"))):
+                if _same(values, own):
+                    return vectors
+        return next((which for s, which, unchanged in self._made
+                     if s is values and unchanged(s)), None)
 
     def forget(self) -> None:
         """Let go of the scores that a body has made."""

@@ -14,7 +14,7 @@ from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import load
 from mcverify.declare.rules import COUNTS, WORLD, call, parameters
 from mcverify.judge import measure
-from mcverify.judge.known import known_scores
+from mcverify.judge.known import known_values
 from mcverify.judge.processes import Killed, Spread
 from mcverify.judge.world import Array, statistic_of, world_of
 from mcverify.laws import Law
@@ -43,7 +43,7 @@ def gather(case: Case, blocks: int, start: int = 0) -> tuple[Statistic, Array]:
         measured.append(outcome)
         if size * len(measured) > 1 and time.perf_counter() - started > SECONDS:
             break
-    return (statistic_of(case, world).informed(known_scores(world, measured[0].scores)),
+    return (statistic_of(case, world).informed(known_values(world, measured[0].made)),
             np.concatenate([each.table for each in measured]))
 
 

@@ -1,33 +1,36 @@
-"""From scores that a body returned as they are to what their law knows of a block's values."""
+"""From scores, queries or keys that a body returned as they are to what their law knows of them."""
 
 import math
 from functools import lru_cache
 from typing import Any
 
-from mcverify.attention.chunk import Scores
+from mcverify.attention.chunk import Made, Scores, Vectors
 from mcverify.judge.world import World
-from mcverify.laws import ScoreMoments, score_moments
+from mcverify.laws import BlockMoments, block_moments
 from mcverify.statistic import Known
 
 ROUNDING = 1e-12  # of the squared variance: what a difference of moments may lose
 
 
-def known_scores(world: World, which: Scores | None) -> Known | None:
-    """Mean and variances of a block's scores, where the law knows them; None where it does not."""
-    if which is None:
-        return None
+def known_values(world: World, made: Made | None) -> Known | tuple[Known | None, ...] | None:
+    """Mean and variances of a block's values, where the law knows them; None where it does not.
+
+    Of values at several widths one each.
+    """
+    if made is None or isinstance(made, Scores | Vectors):
+        return made and _known(world, made)
+    return tuple(_known(world, each) for each in made)
+
+
+def _known(world: World, made: Scores | Vectors) -> Known | None:
+    of, scale, width = (made.which, 1.0, 0) if isinstance(made, Vectors) else made
     law: Any = world.law
-    moments = _moments(law, world.d_k)
-    if moments is None:
+    found = _moments(law, world.d_k, world.tokens, of, width or world.d_k)
+    if found is None or not math.isfinite(found.mean):
         return None
-    c, mean = which.scale, moments.mean_over(which.pairs)
-    if not math.isfinite(mean):
-        return None
-    matched = which.pairs == "matched"
-    slack = ROUNDING * (moments.matched_variance if matched else moments.variance) ** 2
-    of_means = moments.mean_variance(world.tokens, which.pairs)
-    of_squares = moments.square_variance(world.tokens, which.pairs)
-    return Known(c * mean, _if_known(c**2 * of_means), _if_known(c**4 * (of_squares + slack)))
+    squares = found.of_squares + ROUNDING * found.variance**2
+    return Known(scale * found.mean, _if_known(scale**2 * found.of_means),
+                 _if_known(scale**4 * squares))
 
 
 def _if_known(variance: float) -> float | None:
@@ -35,5 +38,5 @@ def _if_known(variance: float) -> float | None:
 
 
 @lru_cache(maxsize=256)
-def _moments(law: Any, d_k: int) -> ScoreMoments | None:
-    return score_moments(law, d_k)
+def _moments(law: Any, d_k: int, tokens: int, of: Any, width: int) -> BlockMoments | None:
+    return block_moments(law, d_k, tokens, of, width)

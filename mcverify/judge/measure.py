@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.attention.chunk import Chunk, Scores
+from mcverify.attention.chunk import Chunk, Made
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import INSTALLED, load, loaded_from
 from mcverify.declare.rules import call, parameters
@@ -58,11 +58,11 @@ class Measured(NamedTuple):
     Attributes
     ----------
     table : the block values.
-    scores : which they are, if the body returned scores as they are.
+    made : what the body returned, if it is scores, queries or keys as they are.
     """
 
     table: Array
-    scores: Scores | None
+    made: Made | None
 
 
 Outcome = Measured | str  # of a chunk, or why there is none

@@ -10,7 +10,7 @@ from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.judge.finding import Finding
 from mcverify.judge.independence import PIECES, check_pieces
-from mcverify.judge.known import known_scores
+from mcverify.judge.known import known_values
 from mcverify.judge.measure import (
     GlobalRandomness,
     Measured,
@@ -102,9 +102,9 @@ class Trial:
         if first_look:
             if len(fresh) >= PIECES and len(fresh[0].table) > 1:
                 check_pieces("the law or the body", [each.table for each in fresh])
-            scores = fresh[0].scores
-            if scores and self.statistic.learns and {each.scores for each in fresh} == {scores}:
-                self.statistic = self.statistic.informed(known_scores(self.world, scores))
+            made = fresh[0].made
+            if made and self.statistic.learns and {each.made for each in fresh} == {made}:
+                self.statistic = self.statistic.informed(known_values(self.world, made))
         self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
         return wrong_influence(self.statistic, self.tables[0]) if first_look else ""
 

@@ -5,6 +5,7 @@
 """
 
 from mcverify.laws import initialisation
+from mcverify.laws.block_moments import block_moments
 from mcverify.laws.coordinates import (
     STANDARD,
     exponential,
@@ -22,7 +23,7 @@ from mcverify.laws.coordinates_tied import (
     sign_products,
 )
 from mcverify.laws.covariance import autoregressive, gaussian, low_rank, unequal
-from mcverify.laws.law import Law, Moments
+from mcverify.laws.law import BlockMoments, Law, Moments
 from mcverify.laws.linear_image import linear
 from mcverify.laws.norms import layer_norm, rms_norm, unit_norm
 from mcverify.laws.projection import projected
@@ -36,10 +37,12 @@ from mcverify.laws.transforms import clipped, quantised
 
 __all__ = [
     "STANDARD",
+    "BlockMoments",
     "Law",
     "Moments",
     "ScoreMoments",
     "autoregressive",
+    "block_moments",
     "clipped",
     "common_scale",
     "correlated",

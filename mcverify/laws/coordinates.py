@@ -86,6 +86,12 @@ class Iid(LawBase):
         return replace(known, all_equal=equal, all_zero=zero,
                        atoms=self.atoms if discrete else None)
 
+    def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:
+        if not (self.round and self.mean == 0):
+            return None
+        own = self.variance * np.eye(tokens)
+        return own, own, 0 * own
+
     def _image(self, d_k: int) -> Image | None:
         if not (self.variance > 0 and math.isfinite(self.fourth_moment)):
             return None

@@ -142,6 +142,9 @@ class SignProducts(LawBase):
     def moments(self, d_k: int) -> Moments:
         return rademacher.moments(d_k)
 
+    def side(self, which: Which, d_k: int) -> Side:
+        return Side(longest=math.sqrt(d_k))
+
 
 def subset_products(signs: Array, d_k: int) -> Array:
     """Products of the signs over the subsets 1 to d_k, as bits: (…, m) -> (…, d_k).

@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 from dataclasses import MISSING, Field, dataclass, fields
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from mcverify.laws.side import Side, Views
 Pair = tuple[Array, Array]
 Rng = np.random.Generator
 Which = Literal["q", "k"]
+Of = Literal["all", "other", "matched", "q", "k"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,22 @@ class Moments:
     cov_q: Array
     cov_k: Array
     cross: Array
+
+
+class BlockMoments(NamedTuple):
+    """What is known of a block's values: scores, queries or keys; nan where it is not.
+
+    Attributes
+    ----------
+    mean, variance : of a value.
+    of_means : the variance of a block's mean value, or at least as much.
+    of_squares : that of a block's mean square about the mean, or at least as much.
+    """
+
+    mean: float
+    variance: float
+    of_means: float
+    of_squares: float
 
 
 @runtime_checkable
@@ -99,6 +116,18 @@ class LawBase:
 
     def joint(self, d_k: int) -> Views | None:
         """A token's query and key as images of the same z with r = 1, if coupled so."""
+        return None
+
+    def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:
+        """Covariances of one coordinate's queries and keys at the tokens of a block, if coordinates
+        are independent, alike, of mean 0 and jointly normal: of queries, of keys, and across.
+        """
+        return None
+
+    def block_moments(
+        self, d_k: int, tokens: int, of: Of, width: int
+    ) -> BlockMoments | None:
+        """What is known of a block of dependent tokens: see ``laws.block_moments``."""
         return None
 
     def coordinate_products(self) -> tuple[float, ...] | None:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mcverify.laws.coordinates import draw_side
+from mcverify.laws.coordinates import Iid, draw_side
 from mcverify.laws.initialisation import Initialisation
 from mcverify.laws.law import (
+    BlockMoments,
     Law,
     LawBase,
     Moments,
+    Of,
     Pair,
     Rng,
     Which,
@@ -19,6 +21,7 @@ from mcverify.laws.law import (
     require_law,
     side,
 )
+from mcverify.laws.projected_tokens import of_projected_tokens
 from mcverify.laws.side import Array, Side, Views
 
 BATCH = 2**18  # numbers drawn at once, inputs and weights: part of the stream's definition
@@ -142,6 +145,18 @@ class Projected(LawBase):
             return None
         w_q, w_k = self.weights_at(d_k)
         return x.views(w_q.T, w_k.T)
+
+    def block_moments(
+        self, d_k: int, tokens: int, of: Of, width: int
+    ) -> BlockMoments | None:
+        """Where weights are new in every block, of inputs of independent coordinates of mean 0."""
+        x, light = self.base, self.initialisation.fourth_moment <= 3
+        if self.weights is not None or not (self.shared and light and isinstance(x, Iid)):
+            return None
+        if not (x.mean == 0 and math.isfinite(x.variance * x.fourth_moment)):
+            return None
+        return of_projected_tokens(self.width, x.fourth_moment,
+                                   x.variance * self.weight_variance(d_k), width, tokens, of)
 
     def _inputs(
         self, rng: Rng, blocks: int, tokens: int

@@ -17,7 +17,7 @@ from mcverify.laws.law import (
     require_law,
     side,
 )
-from mcverify.laws.side import Side, Views
+from mcverify.laws.side import Array, Side, Views
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class Independent(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         return side(self.q if which == "q" else self.k, which, d_k)
+
+    def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:
+        q, k = (getattr(law, "normal_tokens", lambda tokens: None)(tokens)
+                for law in (self.q, self.k))
+        return q and k and (q[0], k[1], 0 * q[0])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.laws.arrays import File, Labels, checked, read_arrays
-from mcverify.laws.law import LawBase, Moments, Pair, Rng
+from mcverify.laws.law import BlockMoments, LawBase, Moments, Of, Pair, Rng
+from mcverify.laws.sampled_tokens import of_pairs, of_tokens
 from mcverify.laws.side import Array
 
 
@@ -95,6 +96,24 @@ class Measured(LawBase):
         (q, k), tokens = self.centred, len(self.q)
         return Moments(self.q.mean(axis=0), self.k.mean(axis=0),
                        q.T @ q / tokens, k.T @ k / tokens, q.T @ k / tokens)
+
+    def block_moments(
+        self, d_k: int, tokens: int, of: Of, width: int
+    ) -> BlockMoments | None:
+        """Exact for a group chosen in proportion to its size, and different tokens of it."""
+        least = 2 if of == "other" else 1
+        if of not in ("other", "matched") or not least <= tokens <= min(map(len, self.members)):
+            return None
+        values = [self.q[i, :width] @ self.k[i, :width].T for i in self.members]
+        draws, shares = of_pairs, np.array([len(i) for i in self.members]) / len(self.q)
+        if of == "matched":
+            draws, values = of_tokens, [s.diagonal() for s in values]
+        mean = float(shares @ [draws(s, tokens).mean for s in values])
+        means = [draws(s - mean, tokens) for s in values]
+        squares = [draws((s - mean) ** 2, tokens) for s in values]
+        variance = float(shares @ [each.mean for each in squares])
+        return BlockMoments(mean, variance, float(shares @ [each.square for each in means]),
+                            float(shares @ [each.square for each in squares]) - variance**2)
 
     def _require_width(self, d_k: int) -> None:
         if d_k != self.d_k:

@@ -34,7 +34,7 @@ def odd(third: float, factor: float) -> float:
     return third * factor if factor else 0.0
 
 
-def _square(
+def square_of_form(
     diagonal: Array, trace_of_square: float, c: Array, constant: float, x: Image
 ) -> float:
     """E (X'GX + 2c'X + constant)², for G of this diagonal and tr G²."""
@@ -48,7 +48,7 @@ def squares_of_shared(m: Any, a: Array, b: Array, x: Image) -> float:
     """E (|u|² + v²)², whose quadratic part has the matrix MM' + aa'."""
     h = m @ m.T
     trace_of_square = float((h**2).sum()) + 2 * float(a @ (h @ a)) + float(a @ a) ** 2
-    return _square(h.diagonal() + a * a, trace_of_square, m @ b, float(b @ b), x)
+    return square_of_form(h.diagonal() + a * a, trace_of_square, m @ b, float(b @ b), x)
 
 
 def fourth_moment(m: Any, a: Array, b: Array, x: Image, y: Image) -> float:
@@ -56,7 +56,7 @@ def fourth_moment(m: Any, a: Array, b: Array, x: Image, y: Image) -> float:
     h, c, ma, ex = m @ m.T, m @ b, m.T @ a, x.fourth - 3
     rows, aa, bb = h.diagonal(), float(a @ a), float(b @ b)
     second, third, fourth = ((m**n).sum(axis=0) for n in (2, 3, 4))  # of the columns of M
-    length = _square(rows, float((h**2).sum()), c, bb, x)  # E |u|⁴
+    length = square_of_form(rows, float((h**2).sum()), c, bb, x)  # E |u|⁴
     # In this order: E Σ u⁴, E v Σ u³, E v²|u|² and E v⁴.
     powers = (x.scale_fourth * float((3 * second**2 + ex * fourth).sum())
               + float((6 * b**2 * second + b**4).sum()) + 4 * odd(x.third, float(b @ third)))

@@ -114,8 +114,10 @@ class ScoreMoments:
         return (variance + (tokens - 2) * (query + key)) / (tokens * (tokens - 1))
 
 
-def score_moments(law: Law, d_k: int) -> ScoreMoments | None:
+def score_moments(law: Law, d_k: int, width: int | None = None) -> ScoreMoments | None:
     """The moments of q·k at this width; None unless tokens are known to be independent.
+
+    With ``width`` they are of the first so many of the d_k coordinates.
 
     Of independent coordinates of variance 1, E s⁴ is 3(d_k² + d_k(κ_q − 1)) + (κ_k − 3)κ_q d_k
     and E s_1² s_2² of a shared query is E |q|⁴ = d_k² + d_k(κ_q − 1).
@@ -129,9 +131,11 @@ def score_moments(law: Law, d_k: int) -> ScoreMoments | None:
     """
     if not getattr(law, "tokens_independent", False):
         return None
+    width = width or d_k
     q, k = side(law, "q", d_k).image, side(law, "k", d_k).image
     if q is None or k is None:
-        return _second_order(law, d_k)
+        return _second_order(law, d_k, width)
+    q, k = q.first(width), k.first(width)
     m, a, b = product(q.root, k.root), applied(q.root, k.mean), applied(k.root, q.mean)
     query_share, key_share = float(a @ a), float(b @ b)
     variance = float((m**2).sum()) + query_share + key_share
@@ -140,11 +144,11 @@ def score_moments(law: Law, d_k: int) -> ScoreMoments | None:
         fourth=fourth_moment(m, a, b, q, k), shared_query=squares_of_shared(m, a, b, q),
         shared_key=squares_of_shared(m.T, b, a, k), query_share=query_share, key_share=key_share,
         matched_variance=math.nan, matched_fourth=math.nan, coupled=law.coupled)
-    return _with_matched(found, law, d_k)
+    return _with_matched(found, law, d_k, width)
 
 
 @np.errstate(all="ignore")  # of moments that do not exist
-def _second_order(law: Law, d_k: int) -> ScoreMoments:
+def _second_order(law: Law, d_k: int, width: int) -> ScoreMoments:
     """What the first two moments say, and what lengths that have a bound say of the others.
 
     Of q and k with mean 0 and lengths of at most L_q and L_k, abs(s) is at most L_q·L_k, so E s⁴
@@ -153,39 +157,40 @@ def _second_order(law: Law, d_k: int) -> ScoreMoments:
     exchangeable coordinates E[s² | q] is this number, and the bound is E s_1² s_2² itself.
     """
     m, unknown = law.moments(d_k), math.nan
-    query_share = float(m.mean_k @ m.cov_q @ m.mean_k)
-    key_share = float(m.mean_q @ m.cov_k @ m.mean_q)
-    variance = float(np.sum(m.cov_q * m.cov_k)) + query_share + key_share
+    mean_q, mean_k = m.mean_q[:width], m.mean_k[:width]
+    cov_q, cov_k = m.cov_q[:width, :width], m.cov_k[:width, :width]
+    query_share, key_share = float(mean_k @ cov_q @ mean_k), float(mean_q @ cov_k @ mean_q)
+    variance = float(np.sum(cov_q * cov_k)) + query_share + key_share
     longest_q, longest_k = (side(law, which, d_k).longest for which in ("q", "k"))
     fourth = shared_query = shared_key = unknown
-    if max(longest_q, longest_k) < math.inf and not (m.mean_q.any() or m.mean_k.any()):
+    if max(longest_q, longest_k) < math.inf and not (mean_q.any() or mean_k.any()):
         fourth = (longest_q * longest_k) ** 2 * variance
-        shared_query = longest_q**2 * _largest_eigenvalue(m.cov_k) * variance
-        shared_key = longest_k**2 * _largest_eigenvalue(m.cov_q) * variance
+        shared_query = longest_q**2 * _largest_eigenvalue(cov_k) * variance
+        shared_key = longest_k**2 * _largest_eigenvalue(cov_q) * variance
     found = ScoreMoments(
-        float(m.mean_q @ m.mean_k), unknown, variance, fourth, shared_query, shared_key,
+        float(mean_q @ mean_k), unknown, variance, fourth, shared_query, shared_key,
         query_share, key_share, unknown, unknown, law.coupled)
-    return _with_matched(found, law, d_k)
+    return _with_matched(found, law, d_k, width)
 
 
 def _largest_eigenvalue(cov: Array) -> float:
     return float(np.linalg.eigvalsh(cov)[-1]) if np.isfinite(cov).all() else math.nan
 
 
-def _with_matched(found: ScoreMoments, law: Law, d_k: int) -> ScoreMoments:
+def _with_matched(found: ScoreMoments, law: Law, d_k: int, width: int) -> ScoreMoments:
     """The same with the moments of a token with itself, as far as they are known."""
     if not law.coupled:
         mean, variance, fourth = found.mean, found.variance, found.fourth
     elif isinstance(law, RandomSign):
         if (products := Identical(law.base).coordinate_products()) is None:
             return found
-        length, spread, third, fourth = _sum_of_alike(products, d_k)
+        length, spread, third, fourth = _sum_of_alike(products, width)
         mean, variance = 0.0, spread + length**2
         fourth += 4 * length * third + 6 * length**2 * spread + length**4
     elif (products := getattr(law, "coordinate_products", lambda: None)()) is not None:
-        mean, variance, _, fourth = _sum_of_alike(products, d_k)
+        mean, variance, _, fourth = _sum_of_alike(products, width)
     elif (views := joint(law, d_k)) is not None:
-        mean, variance, fourth = _quadratic_form(*views)
+        mean, variance, fourth = _quadratic_form(*(view.first(width) for view in views))
     else:
         return found
     return replace(found, matched_mean=mean, matched_variance=variance, matched_fourth=fourth)

@@ -42,6 +42,10 @@ class Image:
         root = matrix @ self.root if self.root.ndim == 2 else matrix * self.root
         return replace(self, root=root, mean=matrix @ self.mean)
 
+    def first(self, width: int) -> "Image":
+        """That of the vector's first coordinates."""
+        return replace(self, root=self.root[:width], mean=self.mean[:width])
+
     @property
     def cov(self) -> Array:
         """AA', (d_k, d_k)."""

@@ -11,9 +11,11 @@ import numpy as np
 
 from mcverify.laws.coordinates import Iid, normal, require_iid
 from mcverify.laws.law import (
+    BlockMoments,
     Law,
     LawBase,
     Moments,
+    Of,
     Pair,
     Rng,
     Which,
@@ -22,6 +24,7 @@ from mcverify.laws.law import (
     require_law,
     side,
 )
+from mcverify.laws.score_moments import score_moments
 from mcverify.laws.side import Array, Side, Views
 
 
@@ -61,6 +64,14 @@ class Memory(LawBase):
         """A token mixes draws of the base, which leaves only the normal law as it is."""
         base = self.base.side(which, d_k)
         return base if self.base == normal else base.mixed()
+
+    def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:
+        """Correlation ρ^lag."""
+        if self.base != normal:
+            return None
+        at = np.arange(tokens)
+        own = self.rho ** np.abs(at[:, None] - at)
+        return own, own, 0 * own
 
 
 def remember(z: Array, rho: float) -> Array:
@@ -109,6 +120,14 @@ class Topic(LawBase):
         return self.base.side("q", 3 * d_k).views(np.hstack([own, 0 * own, common]),
                                                   np.hstack([0 * own, own, common]))
 
+    def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:
+        """What tokens share, and their own."""
+        if self.base != normal:
+            return None
+        common = np.full((tokens, tokens), self.strength)
+        own = common + (1 - self.strength) * np.eye(tokens)
+        return own, own, common
+
     def moments(self, d_k: int) -> Moments:
         base = self.base.moments(d_k)
         return replace(base, cross=self.strength * base.cov_q)
@@ -148,6 +167,19 @@ class SharedQuery(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         return side(self.base, which, d_k)
+
+    def block_moments(
+        self, d_k: int, tokens: int, of: Of, width: int
+    ) -> BlockMoments | None:
+        """Whichever pairs they are of, scores are one of each token, of the same query."""
+        base = score_moments(self.base, d_k, width)
+        if base is None or of == "q" or of == "k":
+            return None
+        square = base.variance**2
+        own, shared = base.fourth - square, base.shared_query - square
+        return BlockMoments(
+            base.mean, base.variance, (base.variance + (tokens - 1) * base.query_share) / tokens,
+            (own + (tokens - 1) * shared) / tokens)
 
 
 memory = Memory

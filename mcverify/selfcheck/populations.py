@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mcverify import laws
 from mcverify import statistic as stat
 from mcverify.attention import scores
-from mcverify.judge.known import known_scores
+from mcverify.judge.known import known_values
 from mcverify.judge.measure import Reference, measure, resolve
 from mcverify.judge.world import generator, statistic_of, world_of
 from mcverify.statistic import Basis, Estimate, Statistic
@@ -94,7 +94,7 @@ def of_case(reference: Reference, seed: int) -> Population:
         if isinstance(outcome, str):
             raise ValueError(f"{case}: {outcome}")
         measured.append(outcome)
-    statistic = statistic_of(case, world).informed(known_scores(world, measured[0].scores))
+    statistic = statistic_of(case, world).informed(known_values(world, measured[0].made))
     return Population(str(case), statistic, np.concatenate([each.table for each in measured]))
 
 

@@ -82,6 +82,7 @@ class Statistic:
         before ``back``; by it a known variance gives a theorem.
     power : what ``about``'s values are means of: the values (1), or their squares (2).
     knows : the ``reduce`` that these are right for: another one makes other block values.
+    tell : of a statistic of several arrays: the same with what is known of each.
     interval : replaces the studentised interval by one of the statistic's own.
     basis : what that interval, or the studentised one, rests on.
     anytime : whether it holds at all looks together.
@@ -103,6 +104,7 @@ class Statistic:
     about: Callable[[Array, float], Array] | None = None
     power: int = 1
     knows: Callable[[Any], Array] | None = None
+    tell: "Callable[[tuple[Known | None, ...]], Statistic] | None" = None
     interval: Callable[[Array, float], Estimate] | None = None
     basis: Basis = Basis.CALIBRATED
     anytime: bool = False
@@ -173,10 +175,15 @@ class Statistic:
         """Whether what a law knows of the values makes its interval a theorem."""
         return not self.known and self.support is None and self.reduce is self.knows
 
-    def informed(self, known: Known | None) -> "Statistic":
-        """The same with what a law knows of the values, unless more is stated already."""
+    def informed(self, known: "Known | tuple[Known | None, ...] | None") -> "Statistic":
+        """The same with what a law knows of the values, unless more is stated already.
+
+        A statistic of several arrays, as a slope is, is told what is known of each.
+        """
         if known is None or not self.learns:
             return self
+        if self.tell is not None or not isinstance(known, Known):
+            return self.tell(known) if self.tell and not isinstance(known, Known) else self
         variance = known.of_means if self.power == 1 else known.of_squares
         return self if variance is None else self.with_variance(variance, known.mean)
 

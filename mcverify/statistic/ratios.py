@@ -1,12 +1,13 @@
 """The ratio of two means, and the exponent with which a statistic grows, both on the same draws."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mcverify.statistic.base import Array, Statistic, block_means
+from mcverify.statistic.base import Array, Known, Statistic, block_means
 from mcverify.statistic.betting import log_wealth, lower_root, threshold
 from mcverify.statistic.estimate import Basis, Estimate, no_interval
 from mcverify.statistic.studentised import standard_error
@@ -70,9 +71,9 @@ def slope(of: Statistic) -> Statistic:
     """The exponent with which a statistic grows: the least-squares slope of its log over log x.
 
     The body returns a list of pairs ``(x, values)``, say a width and the scores at that width,
-    all from one draw. ``of`` must be positive. If its interval is a theorem, as that of a quantile
-    is, those of all x share the error rate, and the slope's is what they allow together. Raises
-    ValueError for a known variance that depends on the settings.
+    all from one draw. ``of`` must be positive. If its interval is a theorem at each x, as that of a
+    quantile is, those of all x share the error rate, and the slope's is what they allow together.
+    Raises ValueError for a known variance that depends on the settings.
 
     >>> from mcverify.statistic import mean
     >>> tables = slope(mean).reduce([(d, np.full((3, 1), d**2.0)) for d in (1, 2, 4)])
@@ -115,6 +116,12 @@ def slope(of: Statistic) -> Statistic:
         bends = [np.mean(log.influence * y) ** 2 / log.power for log in logarithms(table)]
         return abs(float(_slope_weights(table) @ bends)) / (2 * spread**3)
 
+    def tell(known: tuple[Known | None, ...]) -> Statistic:
+        of_each = [of.informed(each) for each in known]
+        if not all(each.known for each in of_each):
+            return calibrated
+        return by_theorem(Basis.MOMENTS, lambda xs: of_each)
+
     def parts(table: Array) -> Array:
         columns = []
         for column in np.moveaxis(table[:, :, 1:], 1, 0):
@@ -123,29 +130,38 @@ def slope(of: Statistic) -> Statistic:
                 columns.append(of.parts(column))
         return np.concatenate(columns, axis=1)
 
-    def joined(of: Statistic, table: Array, error_rate: float) -> Estimate:
-        weights = _slope_weights(table)
-        found = [of.estimate(column, error_rate / len(weights))
-                 for column in np.moveaxis(table[:, :, 1:], 1, 0)]
-        logs = [_positive_log(of, each.value) for each in found]
-        stderr = np.linalg.norm(weights * [each.stderr / each.value for each in found])
-        with np.errstate(divide="ignore"):
-            ends = np.log(np.maximum([[each.low, each.high] for each in found], 0.0))
-        ends[weights == 0] = 0  # of which nothing counts, also where they are infinite
-        low, high = np.where(weights > 0, ends.T, ends.T[::-1]) @ weights
-        reason = next((each.reason for each in found if each.reason), "")
-        return Estimate(float(weights @ logs), float(stderr), float(low), float(high), reason)
-
     def ranged(table: Array, low: float, high: float, error_rate: float) -> Estimate:
-        return joined(of.within(low, high), table, error_rate)
+        return joined([of.within(low, high)] * table.shape[1], table, error_rate)
+
+    calibrated = Statistic(
+        f"slope of {of.name}", reduce, influence, moments=of.moments, parts=parts,
+        curvature=curvature, lean=lean, caution=of.caution, support=support, tell=tell,
+        ranged=ranged if of.ranged and not of.known else None, knows=reduce if of.learns else None)
+
+    def by_theorem(basis: Basis, of_each: Callable[[int], Sequence[Statistic]]) -> Statistic:
+        def interval(table: Array, error_rate: float) -> Estimate:
+            return joined(of_each(table.shape[1]), table, error_rate)
+
+        return replace(calibrated, moments=0, parts=None, curvature=None, lean=None, support=None,
+                       knows=None, interval=interval, basis=basis, anytime=of.anytime)
 
     own = of.rests_on is not Basis.CALIBRATED
-    return Statistic(f"slope of {of.name}", reduce, influence, moments=0 if own else of.moments,
-                     parts=None if own else parts, curvature=None if own else curvature,
-                     lean=None if own else lean, caution=of.caution, basis=of.rests_on,
-                     anytime=of.anytime, support=support,
-                     interval=(lambda table, rate: joined(of, table, rate)) if own else None,
-                     ranged=ranged if of.ranged and not of.known else None)
+    return by_theorem(of.rests_on, lambda xs: [of] * xs) if own else calibrated
+
+
+def joined(of_each: Sequence[Statistic], table: Array, error_rate: float) -> Estimate:
+    """The slope of logs whose intervals hold at each x, as far as they allow it together."""
+    weights = _slope_weights(table)
+    found = [of.estimate(column, error_rate / len(weights))
+             for of, column in zip(of_each, np.moveaxis(table[:, :, 1:], 1, 0), strict=True)]
+    logs = [_positive_log(of, each.value) for of, each in zip(of_each, found, strict=True)]
+    stderr = np.linalg.norm(weights * [each.stderr / each.value for each in found])
+    with np.errstate(divide="ignore"):
+        ends = np.log(np.maximum([[each.low, each.high] for each in found], 0.0))
+    ends[weights == 0] = 0  # of which nothing counts, also where they are infinite
+    low, high = np.where(weights > 0, ends.T, ends.T[::-1]) @ weights
+    reason = next((each.reason for each in found if each.reason), "")
+    return Estimate(float(weights @ logs), float(stderr), float(low), float(high), reason)
 
 
 class _Logarithm(NamedTuple):

@@ -21,7 +21,7 @@ from mcverify.attention import (
     softmax,
     sum_squares,
 )
-from mcverify.attention.chunk import Chunk
+from mcverify.attention.chunk import Chunk, Scores, Vectors
 from mcverify.attention.scores import MIN_QUERIES, ROW_ENTRIES
 from mcverify.attention.vectors import rotate, unit_norm
 
@@ -89,6 +89,27 @@ def test_all_pairs_can_be_refused():
     assert matched_scores(chunk.q, chunk.k).shape == (3, 6)
     assert other_scores(chunk.q, chunk.k).shape == (3, 6, 5)
     assert scores(Q, K).shape == (3, 6, 6)
+
+
+def test_a_chunk_knows_what_was_made_of_it_as_long_as_it_is_unchanged():
+    chunk = Chunk(Q.copy(), K.copy())
+    q, k = chunk.q, chunk.k
+    s, narrow = scores(q, k, 0.5), other_scores(q[..., :2], k[..., :2])
+    assert chunk.made(s) == Scores("all", 0.5)
+    assert chunk.made(q) == Vectors("q")
+    assert chunk.made(k) == Vectors("k")
+    assert chunk.made(narrow) == Scores("other", 1.0, width=2)
+    assert chunk.made([(2, narrow), (4, s)]) == (Scores("other", 1.0, 2), Scores("all", 0.5))
+    for other in (s + 1, q + 0, q[..., 1:], scores(q[..., 1:], k[..., 1:]), scores(k, q),
+                  scores(q[:, :3], k[:, :3]), scores(q[..., :2], k[..., 1:3]),
+                  [(2, narrow), (4, s + 1)]):
+        assert chunk.made(other) is None
+    s[0, 0, 0] = narrow[-1, -1, -1] = 7.0
+    assert chunk.made(s) is None
+    assert chunk.made(narrow) is None
+    assert chunk.made(scores(q, k)) == Scores("all", 1.0)
+    chunk.forget()
+    assert chunk.made(s) is None
 
 
 @given(vectors)

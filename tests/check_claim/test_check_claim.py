@@ -78,7 +78,7 @@ def declares(text, *lines, d_k=2):
 def influence(text):
     return (f"def influence(table):\n    value, values = mean.influence(table)\n"
             f"    return value, {text}\nMINE = dataclasses.replace(mean, influence=influence)\n"
-            + returns("q", of="MINE"))
+            + returns("q ** 3", of="MINE"))
 
 
 FAULTS = {  # what is wrong -> the file, and what is said of it

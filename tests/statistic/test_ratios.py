@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import brentq, minimize_scalar
 
-from mcverify.statistic import Basis, kurtosis, mean, median, quantile, ratio, slope, std, variance
+from mcverify.statistic import (
+    Basis,
+    Known,
+    kurtosis,
+    mean,
+    median,
+    quantile,
+    ratio,
+    slope,
+    std,
+    variance,
+)
 from mcverify.statistic.betting import threshold
 from mcverify.statistic.studentised import studentised
 
@@ -312,6 +323,25 @@ def test_a_range_may_be_stated_of_the_slope_or_of_what_it_is_a_slope_of():
     assert estimate(later, values) == found
     never = slope(mean.within(0, lambda keys: None)).settled(lambda function: function(keys=20))
     assert estimate(never, values) == estimate(slope(mean), values)
+
+
+def test_what_a_law_knows_at_each_x_makes_a_slope_a_theorem():
+    values = pairs_of(RNG.gamma(4.0, size=(500, 12)) - 4)
+    known = tuple(Known(0.0, None, 30.0 * d) for d in (1, 3, 4))
+    found = estimate(slope(std).informed(known), values)
+    ends = [estimate(std.with_variance(30.0 * d), part, RATE / 3) for d, part in values]
+    w = np.log([1, 3, 4]) - np.log(12) / 3
+    w /= w @ w
+    assert found.basis is Basis.MOMENTS
+    assert found.low == pytest.approx(
+        w @ np.log([ends[0].high, ends[1].low, ends[2].low]), rel=1e-12)
+    unknown = (*known[:2], Known(0.0, None, None))
+    for left in (unknown, (*known[:2], None), known[0], None):
+        assert estimate(slope(std).informed(left), values) == estimate(slope(std), values)
+    assert not slope(std).informed(known).at_all_looks
+    assert std.informed(known) is std
+    later = slope(mean.within(0, lambda keys: None)).settled(lambda function: function(keys=20))
+    assert later.informed(tuple(Known(0.0, 1.0, None) for _ in known)).rests_on is Basis.MOMENTS
 
 
 def test_slope_waits_for_all_its_intervals():

@@ -1,0 +1,65 @@
+"""How much a block's mean value, and its mean square, vary, for what a body may return as it is."""
+
+import math
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from mcverify.laws.law import BlockMoments, Law, Of, side
+from mcverify.laws.normal_tokens import of_normal_tokens
+from mcverify.laws.score_contraction import applied, product, square_of_form
+from mcverify.laws.score_moments import ScoreMoments, score_moments
+
+
+def block_moments(
+    law: Any, d_k: int, tokens: int, of: Of, width: int | None = None
+) -> BlockMoments | None:
+    """What is known of a block's scores, queries or keys; None where it is nothing.
+
+    ``of`` says of which: the scores of "all", "other" or "matched" pairs, of the first ``width``
+    coordinates if it is given, or the queries, "q", or the keys, "k". An entry is nan where it is
+    not known.
+
+    >>> from mcverify import laws
+    >>> block_moments(laws.normal, 64, 8, "all").of_means
+    1.0
+    >>> block_moments(laws.memory(laws.normal, 0.5), 64, 1, "all").of_squares  # 2·64² + 6·64
+    8576.0
+    """
+    width = width or d_k
+    if getattr(law, "tokens_independent", False):
+        if of == "q" or of == "k":
+            return _of_vectors(law, of, d_k, tokens)
+        found = _scores(law, d_k, width)
+        if found is None:
+            return None
+        variance = found.matched_variance if of == "matched" else found.variance
+        return BlockMoments(found.mean_over(of), variance, found.mean_variance(tokens, of),
+                            found.square_variance(tokens, of))
+    if (normal := getattr(law, "normal_tokens", lambda tokens: None)(tokens)) is not None:
+        p, r, x = normal
+        return of_normal_tokens(p, r, x, width, of)
+    ask = getattr(law, "block_moments", None)
+    return None if ask is None else ask(d_k, tokens, of, width)
+
+
+@lru_cache(maxsize=256)
+def _scores(law: Any, d_k: int, width: int) -> ScoreMoments | None:
+    return score_moments(law, d_k, width)
+
+
+def _of_vectors(law: Law, which: Literal["q", "k"], d_k: int, tokens: int) -> BlockMoments:
+    """Of all coordinates about their common mean; tokens are independent."""
+    m, image = law.moments(d_k), side(law, which, d_k).image
+    means, cov = (m.mean_q, m.cov_q) if which == "q" else (m.mean_k, m.cov_k)
+    mean = float(means.mean())
+    off, squares = means - mean, math.nan
+    with np.errstate(invalid="ignore"):  # of variances that are infinite
+        square = float(np.trace(cov) + off @ off)
+        of_means = float(cov.sum()) / d_k**2 / tokens
+    if image is not None:
+        form = product(image.root, image.root)
+        squares = square_of_form(form.diagonal(), float((form**2).sum()),
+                                 applied(image.root, off), float(off @ off), image)
+    return BlockMoments(mean, square / d_k, of_means, (squares - square**2) / d_k**2 / tokens)
