@@ -43,7 +43,8 @@ def gather(case: Case, blocks: int, start: int = 0) -> tuple[Statistic, Array]:
         measured.append(outcome)
         if size * len(measured) > 1 and time.perf_counter() - started > SECONDS:
             break
-    return (statistic_of(case, world).informed(known_values(world, measured[0].made)),
+    known = known_values(world, measured[0].made, statistic.power)
+    return (statistic_of(case, world).informed(known),
             np.concatenate([each.table for each in measured]))
 
 

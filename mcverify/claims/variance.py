@@ -121,8 +121,14 @@ def coin_sum_mean_size(d_k):
     return float(enumeration.mean_size(enumeration.total(enumeration.COIN, d_k)))
 
 
+def spread_of_mean_sizes(d_k, tokens):
+    """Given its query a score is normal, so that E abs(s_1 s_2) of a shared query is (2/π)·E |q|²."""
+    square = theory.coin_sum_mean_size(d_k) ** 2
+    return (d_k - square + 2 * (tokens - 1) * (2 / math.pi * d_k - square)) / tokens**2
+
+
 @claim(
-    mean,
+    mean.with_variance(spread_of_mean_sizes),
     equals=lambda d_k: theory.coin_sum_mean_size(d_k),
     within=relative(0.02),
     over=grid(law=laws.normal, d_k=[2, 8, 64, 512]),

@@ -38,16 +38,25 @@ def padded_scores(q, k, narrow, divisor):
     return scores(q, k, scale=1 / divisor)
 
 
+def spread(tokens, narrow):
+    """The variance of a block's mean square: zeros add nothing to the scores of the narrow width."""
+    found = laws.block_moments(NORMAL, narrow, tokens, "all")
+    return found and found.of_squares
+
+
 PADDED = grid(law=NORMAL, d_k=128, narrow=64)
 
 
-@claim(variance, equals=0.5, within=relative(0.02), over=PADDED, decides="B25")
+@claim(variance.with_variance(lambda tokens, narrow, d_k: spread(tokens, narrow) / d_k**2), equals=0.5,
+       within=relative(0.02), over=PADDED, decides="B25")
 def padded_keys(q, k, narrow, d_k):
     """Keys of width 64 padded to 128 and divided by √128 leave a score variance of 1/2."""
     return padded_scores(q, k, narrow, math.sqrt(d_k))
 
 
-@claim(variance, equals=1, within=relative(0.02),
+@claim(variance.with_variance(lambda tokens, narrow, d_k, power:
+                              spread(tokens, narrow) / (d_k * narrow) ** (4 * power)),
+       equals=1, within=relative(0.02),
        over=grid(law=NORMAL, d_k=128, narrow=64, power=[0.5, 0.25]), decides="B26",
        expect=Verdict.REFUTED)
 def geometric_mean_of_widths(q, k, narrow, d_k, power):
@@ -55,13 +64,20 @@ def geometric_mean_of_widths(q, k, narrow, d_k, power):
     return padded_scores(q, k, narrow, (d_k * narrow) ** power)
 
 
-@claim(variance, equals=1, within=relative(0.02), over=PADDED, decides="B26")
+@claim(variance.with_variance(lambda tokens, narrow: spread(tokens, narrow) / narrow**2), equals=1,
+       within=relative(0.02), over=PADDED, decides="B26")
 def root_of_the_smaller_width(q, k, narrow):
     """Dividing by the root of the smaller width does."""
     return padded_scores(q, k, narrow, math.sqrt(narrow))
 
 
-@claim(variance, equals=3, within=relative(0.02), over=grid(law=NORMAL, d_k=[8, 64]), decides="C6")
+def spread_of_three_terms(tokens, d_k):
+    """They are (q, o)·(k + t, k): normal scores under a covariance of trace 3 and square 7 a coordinate."""
+    return (18 + (42 + 28 * (tokens - 1)) / d_k) / tokens**2
+
+
+@claim(variance.with_variance(spread_of_three_terms), equals=3, within=relative(0.02),
+       over=grid(law=NORMAL, d_k=[8, 64]), decides="C6")
 def three_terms(q, k, d_k, rng):
     """Content–content, content–position and position–content terms together need √(3 d_k), not √d_k."""
     to, of = rng.standard_normal((2, *q.shape))

@@ -6,19 +6,23 @@ from typing import Any
 
 from mcverify.attention.chunk import Made, Scores, Vectors
 from mcverify.judge.world import World
-from mcverify.laws import BlockMoments, block_moments
+from mcverify.laws import BlockMoments, block_moments, fourth_moments
 from mcverify.statistic import Known
 
 ROUNDING = 1e-12  # of the squared variance: what a difference of moments may lose
 
 
-def known_values(world: World, made: Made | None) -> Known | tuple[Known | None, ...] | None:
+def known_values(
+    world: World, made: Made | None, power: int = 1
+) -> Known | tuple[Known | None, ...] | None:
     """Mean and variances of a block's values, where the law knows them; None where it does not.
 
-    Of values at several widths one each.
+    Of values at several widths one each. ``power`` is that of the statistic: only for the fourth
+    are fourth powers asked for.
     """
     if made is None or isinstance(made, Scores | Vectors):
-        return made and _known(world, made)
+        known = made and _known(world, made)
+        return _with_fourths(known, world, made) if known and made and power == 4 else known
     return tuple(_known(world, each) for each in made)
 
 
@@ -31,6 +35,16 @@ def _known(world: World, made: Scores | Vectors) -> Known | None:
     squares = found.of_squares + ROUNDING * found.variance**2
     return Known(scale * found.mean, _if_known(scale**2 * found.of_means),
                  _if_known(scale**4 * squares))
+
+
+def _with_fourths(known: Known, world: World, made: Scores | Vectors) -> Known:
+    if isinstance(made, Vectors) or made.pairs != "all" or made.width or known.mean:
+        return known
+    found = fourth_moments(world.law, world.d_k, world.tokens)
+    if found is None or not _if_known(found.of_fourths):
+        return known
+    fourths = (made.scale**2 * found.variance, found.kurtosis)
+    return known._replace(of_fourths=found.of_fourths * (1 + ROUNDING), fourths=fourths)
 
 
 def _if_known(variance: float) -> float | None:

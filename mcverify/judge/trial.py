@@ -104,7 +104,8 @@ class Trial:
                 check_pieces("the law or the body", [each.table for each in fresh])
             made = fresh[0].made
             if made and self.statistic.learns and {each.made for each in fresh} == {made}:
-                self.statistic = self.statistic.informed(known_values(self.world, made))
+                self.statistic = self.statistic.informed(known_values(
+                    self.world, made, self.statistic.power))
         self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
         return wrong_influence(self.statistic, self.tables[0]) if first_look else ""
 

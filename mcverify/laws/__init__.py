@@ -5,7 +5,7 @@
 """
 
 from mcverify.laws import initialisation
-from mcverify.laws.block_moments import block_moments
+from mcverify.laws.block_moments import block_moments, fourth_moments
 from mcverify.laws.coordinates import (
     STANDARD,
     exponential,
@@ -23,7 +23,7 @@ from mcverify.laws.coordinates_tied import (
     sign_products,
 )
 from mcverify.laws.covariance import autoregressive, gaussian, low_rank, unequal
-from mcverify.laws.law import BlockMoments, Law, Moments
+from mcverify.laws.law import BlockMoments, FourthMoments, Law, Moments
 from mcverify.laws.linear_image import linear
 from mcverify.laws.norms import layer_norm, rms_norm, unit_norm
 from mcverify.laws.projection import projected
@@ -38,6 +38,7 @@ from mcverify.laws.transforms import clipped, quantised
 __all__ = [
     "STANDARD",
     "BlockMoments",
+    "FourthMoments",
     "Law",
     "Moments",
     "ScoreMoments",
@@ -48,6 +49,7 @@ __all__ = [
     "correlated",
     "equicorrelated",
     "exponential",
+    "fourth_moments",
     "gaussian",
     "identical",
     "iid",

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mcverify.laws.law import BlockMoments, Law, Of, side
+from mcverify.laws.fourth_powers import spread_of_fourths
+from mcverify.laws.law import BlockMoments, FourthMoments, Law, Of, side
 from mcverify.laws.normal_tokens import of_normal_tokens
 from mcverify.laws.score_contraction import applied, product, square_of_form
 from mcverify.laws.score_moments import ScoreMoments, score_moments
@@ -18,8 +19,8 @@ def block_moments(
     """What is known of a block's scores, queries or keys; None where it is nothing.
 
     ``of`` says of which: the scores of "all", "other" or "matched" pairs, of the first ``width``
-    coordinates if it is given, or the queries, "q", or the keys, "k". An entry is nan where it is
-    not known.
+    coordinates if it is given, or the queries, "q", or the keys, "k"; or "mean", of one value a
+    block, the mean of all its scores. An entry is nan where it is not known.
 
     >>> from mcverify import laws
     >>> block_moments(laws.normal, 64, 8, "all").of_means
@@ -27,7 +28,10 @@ def block_moments(
     >>> block_moments(laws.memory(laws.normal, 0.5), 64, 1, "all").of_squares  # 2·64² + 6·64
     8576.0
     """
-    width = width or d_k
+    width, normal = width or d_k, getattr(law, "normal_tokens", lambda tokens: None)(tokens)
+    if of == "mean":  # which is the score of the mean query and the mean key
+        return normal and of_normal_tokens(
+            tuple(x.mean(keepdims=True) for x in normal), width, "matched")
     if getattr(law, "tokens_independent", False):
         if of == "q" or of == "k":
             return _of_vectors(law, of, d_k, tokens)
@@ -37,9 +41,8 @@ def block_moments(
         variance = found.matched_variance if of == "matched" else found.variance
         return BlockMoments(found.mean_over(of), variance, found.mean_variance(tokens, of),
                             found.square_variance(tokens, of))
-    if (normal := getattr(law, "normal_tokens", lambda tokens: None)(tokens)) is not None:
-        p, r, x = normal
-        return of_normal_tokens(p, r, x, width, of)
+    if normal is not None:
+        return of_normal_tokens(normal, width, of)
     ask = getattr(law, "block_moments", None)
     return None if ask is None else ask(d_k, tokens, of, width)
 
@@ -47,6 +50,24 @@ def block_moments(
 @lru_cache(maxsize=256)
 def _scores(law: Any, d_k: int, width: int) -> ScoreMoments | None:
     return score_moments(law, d_k, width)
+
+
+def fourth_moments(law: Any, d_k: int, tokens: int) -> FourthMoments | None:
+    """What is known of the kurtosis of a block's scores of all pairs; None where it is nothing.
+
+    >>> from mcverify import laws
+    >>> fourth_moments(laws.rademacher, 2, 1)  # s² is 0 or 4, (s⁴ − 8s²)/4 is 0 or −4
+    FourthMoments(variance=2.0, kurtosis=2.0, of_fourths=4.0)
+    """
+    if not getattr(law, "tokens_independent", False) or law.coupled:
+        return None
+    ask = getattr(law, "powers", lambda which: None)
+    q, k, scores = ask("q"), ask("k"), _scores(law, d_k, d_k)
+    if q is None or k is None or scores is None:
+        return None
+    kurtosis = scores.fourth / scores.variance**2
+    spread = spread_of_fourths(q, k, d_k, tokens, 2 * kurtosis * scores.variance)
+    return FourthMoments(scores.variance, kurtosis, spread / scores.variance**4)
 
 
 def _of_vectors(law: Law, which: Literal["q", "k"], d_k: int, tokens: int) -> BlockMoments:

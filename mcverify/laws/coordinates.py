@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import erfc, gammainc
 
+from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law
 from mcverify.laws.side import Array, Image, Side, Sizes
 
@@ -85,6 +86,10 @@ class Iid(LawBase):
         discrete = math.isclose(sum(share for _, share in self.atoms), 1)
         return replace(known, all_equal=equal, all_zero=zero,
                        atoms=self.atoms if discrete else None)
+
+    def powers(self, which: Which) -> Powers | None:
+        moments = self.central_moments
+        return Powers(moments) if moments and self.mean == 0 else None
 
     def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:
         if not (self.round and self.mean == 0):

@@ -2,10 +2,13 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 
 from mcverify.laws.coordinates import Iid, normal, rademacher, require_iid
+from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import LawBase, Moments, Pair, Rng, Which, require, require_between
 from mcverify.laws.side import Array, Image, Side
 
@@ -78,6 +81,13 @@ class CommonScale(LawBase):
         base = self.base.side(which, d_k)
         return replace(base, independent=False, atoms=None, sizes=None,
                        image=_rescaled(base.image, self.scale_fourth_moment))
+
+    def powers(self, which: Which) -> Powers | None:
+        base = self.base.powers(which)
+        if base is None or self.df <= 8:
+            return None
+        steps = [(self.df - 2) / (self.df - 2 * n) for n in range(1, 5)]
+        return replace(base, scale=(1.0, *accumulate(steps, mul)))
 
 
 @dataclass(frozen=True)

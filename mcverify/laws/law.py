@@ -8,13 +8,14 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.side import Array as Array
 from mcverify.laws.side import Side, Views
 
 Pair = tuple[Array, Array]
 Rng = np.random.Generator
 Which = Literal["q", "k"]
-Of = Literal["all", "other", "matched", "q", "k"]
+Of = Literal["all", "other", "matched", "q", "k", "mean"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,20 @@ class BlockMoments(NamedTuple):
     variance: float
     of_means: float
     of_squares: float
+
+
+class FourthMoments(NamedTuple):
+    """What is known of the kurtosis κ of a block's scores s, which have mean 0.
+
+    Attributes
+    ----------
+    variance, kurtosis : V = E s² and κ = E s⁴/V² of a score.
+    of_fourths : the variance of a block's mean of (s⁴ − 2κV·s²)/V².
+    """
+
+    variance: float
+    kurtosis: float
+    of_fourths: float
 
 
 @runtime_checkable
@@ -116,6 +131,10 @@ class LawBase:
 
     def joint(self, d_k: int) -> Views | None:
         """A token's query and key as images of the same z with r = 1, if coupled so."""
+        return None
+
+    def powers(self, which: Which) -> Powers | None:
+        """Moments of a query's or key's coordinates up to the eighth; None where not known."""
         return None
 
     def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:

@@ -15,12 +15,13 @@ from mcverify.laws.law import BlockMoments, Of
 from mcverify.laws.side import Array
 
 
-def of_normal_tokens(p: Array, r: Array, x: Array, d: int, of: Of) -> BlockMoments:
+def of_normal_tokens(covariances: tuple[Array, ...], d: int, of: Of) -> BlockMoments:
     """What is known of a block by P, R and X, each (tokens, tokens), of mean 0; all exact.
 
-    >>> of_normal_tokens(np.eye(2), np.eye(2), np.zeros((2, 2)), 3, "all").of_means
+    >>> of_normal_tokens((np.eye(2), np.eye(2), np.zeros((2, 2))), 3, "all").of_means
     0.75
     """
+    p, r, x = covariances
     if of == "q" or of == "k":
         own = p if of == "q" else r
         return BlockMoments(0.0, float(own[0, 0]), float(own.mean()) / d,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mcverify.laws.coordinates import Iid, draw_side, normal, rademacher, require_iid
+from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import (
     Law,
     LawBase,
@@ -49,6 +50,10 @@ class Independent(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         return side(self.q if which == "q" else self.k, which, d_k)
+
+    def powers(self, which: Which) -> Powers | None:
+        ask = getattr(self.q if which == "q" else self.k, "powers", None)
+        return None if ask is None else ask(which)
 
     def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:
         q, k = (getattr(law, "normal_tokens", lambda tokens: None)(tokens)

@@ -94,7 +94,8 @@ def of_case(reference: Reference, seed: int) -> Population:
         if isinstance(outcome, str):
             raise ValueError(f"{case}: {outcome}")
         measured.append(outcome)
-    statistic = statistic_of(case, world).informed(known_values(world, measured[0].made))
+    statistic = statistic_of(case, world).informed(known_values(
+        world, measured[0].made, case.claim.statistic.power))
     return Population(str(case), statistic, np.concatenate([each.table for each in measured]))
 
 

@@ -50,12 +50,16 @@ class Known(NamedTuple):
     """What a law knows of some values: their mean, and variances of what a block makes of them.
 
     ``of_means`` is the variance of a block's mean, ``of_squares`` that of its mean square about
-    the known mean, or at least as much; None where it is not known.
+    the known mean, or at least as much; None where it is not known. ``fourths`` are the variance
+    and the standardised fourth moment of the values, and ``of_fourths`` is the variance of what a
+    block makes of them in ``kurtosis``.
     """
 
     mean: float
     of_means: float | None
     of_squares: float | None
+    of_fourths: float | None = None
+    fourths: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ class Statistic:
     back : from the scale on which the estimate is a mean to the statistic's own.
     about : (block values, known mean of the values) -> (blocks,) values whose mean is the estimate
         before ``back``; by it a known variance gives a theorem.
-    power : what ``about``'s values are means of: the values (1), or their squares (2).
+    power : what ``about``'s values are means of: the values (1), their squares (2), or their
+        fourth powers (4), which are about mean, variance and standardised fourth moment.
     knows : the ``reduce`` that these are right for: another one makes other block values.
     tell : of a statistic of several arrays: the same with what is known of each.
     interval : replaces the studentised interval by one of the statistic's own.
@@ -101,7 +106,7 @@ class Statistic:
     lean: Callable[[Array], float] | None = None
     caution: float = CAUTION
     back: Callable[[float], float] | None = None
-    about: Callable[[Array, float], Array] | None = None
+    about: Callable[[Array, Any], Array] | None = None
     power: int = 1
     knows: Callable[[Any], Array] | None = None
     tell: "Callable[[tuple[Known | None, ...]], Statistic] | None" = None
@@ -157,7 +162,7 @@ class Statistic:
         >>> str(found.basis), round(found.high, 4)
         ('moments', 0.1745)
         """
-        if self.about is None:
+        if self.about is None or self.power == 4:
             raise ValueError(f"{self.name}.with_variance: {self.name} is no mean of one value a "
                              "block; use mean, variance or std")
         self._check_one_kind(self.support)
@@ -184,6 +189,9 @@ class Statistic:
             return self
         if self.tell is not None or not isinstance(known, Known):
             return self.tell(known) if self.tell and not isinstance(known, Known) else self
+        if self.power == 4:
+            fourths = known.fourths and (known.of_fourths, (known.mean, *known.fourths))
+            return replace(self, known=fourths) if fourths else self
         variance = known.of_means if self.power == 1 else known.of_squares
         return self if variance is None else self.with_variance(variance, known.mean)
 

@@ -71,6 +71,20 @@ def _kurtosis_parts(table: Array) -> Array:
     return np.stack([y2, y4], axis=1)
 
 
+def _kurtosis_about(table: Array, known: tuple[float, float, float]) -> Array:
+    # Of a known variance V: less what x² varies with x⁴, 2κV(x² − V), whose mean is 0.
+    mean, variance, kurtosis = known
+    moved, c2, c3, c4 = table.T
+    shift = moved - mean
+    y2 = (c2 + shift**2) / variance
+    y4 = (c4 + 4 * shift * c3 + 6 * shift**2 * c2 + shift**4) / variance**2
+    return np.asarray(y4 - 2 * kurtosis * (y2 - 1) - 3)
+
+
+def _fourth_moments(values: Any) -> Array:
+    return _central(values, 4)
+
+
 mean = Statistic("mean", block_means, mean_influence, moments=3, ranged=by_betting,
                  about=lambda table, known: table[:, 0], knows=block_means)
 variance = Statistic(
@@ -81,6 +95,7 @@ variance = Statistic(
 )
 std = replace(variance, name="std", back=lambda value: math.sqrt(max(value, 0.0)))
 kurtosis = Statistic(  # excess: 0 for the normal law
-    "kurtosis", lambda values: _central(values, 4), _kurtosis_influence, moments=12,
+    "kurtosis", _fourth_moments, _kurtosis_influence, moments=12,
     parts=_kurtosis_parts, caution=64,  # measured, as CAUTION is
+    about=_kurtosis_about, power=4, knows=_fourth_moments,
 )

@@ -39,6 +39,16 @@ def test_nothing_is_known_where_there_is_no_mean_or_tokens_are_tied(law):
     assert known_values(World(law, 4, 8), None) is None
 
 
+def test_kurtosis_is_known_of_all_pairs_whatever_the_scale():
+    world = World(laws.normal, 64, 8)
+    known = known_values(world, Scores("all", 0.125), power=4)
+    assert known.fourths == (1.0, 3 + 6 / 64)
+    assert known.of_fourths == pytest.approx(laws.fourth_moments(laws.normal, 64, 8).of_fourths)
+    assert known_values(world, Scores("all", 0.125), power=2).of_fourths is None
+    for made in (Scores("other", 1.0), Scores("all", 1.0, 8), Vectors("q")):
+        assert known_values(world, made, power=4).of_fourths is None
+
+
 def test_queries_and_scores_at_several_widths():
     world = World(laws.shifted(laws.normal, 0.5), 64, 8)
     assert known_values(world, Vectors("q")).mean == 0.5

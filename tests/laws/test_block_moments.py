@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from mcverify import laws
 from mcverify.attention import matched_scores, other_scores, scores
-from mcverify.laws import block_moments, score_moments
+from mcverify.laws import block_moments, fourth_moments, score_moments
 from mcverify.laws.coordinates import Iid
+from mcverify.laws.fourth_powers import Powers, spread_of_fourths
 from mcverify.laws.normal_tokens import weights_of
 from mcverify.laws.projected_tokens import of_projected_tokens
 from mcverify.laws.sampled_tokens import of_pairs, of_tokens
 
 VALUES = {"all": scores, "other": other_scores, "matched": matched_scores,
-          "q": lambda q, k: q, "k": lambda q, k: k}
+          "q": lambda q, k: q, "k": lambda q, k: k,
+          "mean": lambda q, k: scores(q, k).mean(axis=(1, 2))}
 COIN = ((-1.0, 1.0), (0.5, 0.5))
 SPARSE = ((-2.0, 0.0, 2.0), (1 / 8, 3 / 4, 1 / 8))
 
@@ -89,6 +91,7 @@ def test_tokens_that_are_independent_after_all():
     for law in (laws.memory(laws.normal, 0.0), laws.topic(laws.normal, 0.0)):
         for of in VALUES:
             agree(block_moments(law, 5, 3, of), block_moments(laws.normal, 5, 3, of))
+    assert block_moments(laws.uniform, 5, 3, "mean") is None
 
 
 def test_only_normal_coordinates_stay_normal():
@@ -225,3 +228,68 @@ def test_products_of_signs_are_known_by_their_length(d_k):
 def test_pairs_count_alike():
     assert weights_of("all", 2).tolist() == [[0.25, 0.25], [0.25, 0.25]]
     assert weights_of("matched", 2).tolist() == [[0.5, 0], [0, 0.5]]
+
+
+# --- the kurtosis of scores ---------------------------------------------------------------------
+
+
+def raw(values, shares):
+    return Powers(tuple(float(np.power(values, n) @ np.array(shares)) for n in range(9)))
+
+
+@pytest.mark.parametrize(("q", "k"), [
+    (COIN, SPARSE), (SPARSE, SPARSE), (SPARSE, ((-1.0, 2.0), (2 / 3, 1 / 3)))])
+@pytest.mark.parametrize(("d", "tokens"), [(1, 2), (2, 1), (2, 2), (3, 1)])
+def test_fourth_powers_enumerated(q, k, d, tokens):
+    z, p = outcomes(*[q] * (d * tokens), *[k] * (d * tokens))
+    x, y = (z[:, part].reshape(-1, tokens, d)
+            for part in (slice(0, d * tokens), slice(d * tokens, None)))
+    s, c = scores(x, y).reshape(len(z), -1), 1.7
+    block = (s**4 - c * s**2).mean(axis=1)
+    found = spread_of_fourths(raw(*q), raw(*k), d, tokens, c)
+    assert found == pytest.approx(p @ (block - p @ block) ** 2)
+
+
+def test_fourth_powers_with_scales_enumerated():
+    roots, shares = np.array([0.5, 1.5]), np.array([0.625, 0.375])  # E r² = 1
+    z, p = outcomes(*[(roots, shares)] * 4, *[SPARSE] * 2, *[COIN] * 2)
+    q, k = z[:, :2] * z[:, 4:6], z[:, 2:4] * z[:, 6:]  # two tokens of one coordinate
+    s = (q[:, :, None] * k[:, None]).reshape(len(z), -1)
+    block = (s**4 - 5 * s**2).mean(axis=1)
+    scale = tuple(float(roots ** (2 * n) @ shares) for n in range(5))
+    found = spread_of_fourths(Powers(raw(*SPARSE).coordinate, scale),
+                              Powers(raw(*COIN).coordinate, scale), 1, 2, 5.0)
+    assert found == pytest.approx(p @ (block - p @ block) ** 2)
+
+
+@pytest.mark.parametrize("d_k", [1, 8, 512])
+def test_fourth_powers_of_normal_scores_in_closed_form(d_k):
+    # Given q a score is normal, and E |q|^2n is d_k (d_k + 2) … (d_k + 2n − 2).
+    lengths = [math.prod(d_k + 2 * i for i in range(n)) for n in range(5)]
+    kurtosis = 3 + 6 / d_k
+    c, mean = 2 * kurtosis * d_k, 3 * lengths[2] - 2 * kurtosis * d_k * d_k
+    own = 105 * lengths[4] - 30 * c * lengths[3] + 3 * c**2 * lengths[2] - mean**2
+    shared = 9 * lengths[4] - 6 * c * lengths[3] + c**2 * lengths[2] - mean**2
+    found = fourth_moments(laws.normal, d_k, 40)
+    assert found[:2] == pytest.approx((d_k, kurtosis))
+    assert found.of_fourths == pytest.approx((own + 39 * 2 * shared) / 40**2 / d_k**4)
+
+
+def test_powers_of_a_common_scale():
+    # r² = (df − 2)/χ²(df), whose nth moment is (df − 2)^n over (df − 2)(df − 4) … (df − 2n).
+    law = laws.common_scale(laws.uniform, 10)
+    assert law.powers("q").scale == pytest.approx((1, 1, 8 / 6, 64 / 24, 512 / 48))
+    assert law.powers("k").coordinate == laws.uniform.central_moments
+    assert law.powers("q").scale[2] == pytest.approx(law.scale_fourth_moment)
+    mixed = laws.independent(law, laws.normal)
+    assert mixed.powers("k") == laws.normal.powers("q")
+    assert fourth_moments(mixed, 4, 8).kurtosis == pytest.approx(
+        score_moments(mixed, 4).kurtosis + 3)
+
+
+@pytest.mark.parametrize("law", [
+    laws.common_scale(laws.normal, 8), laws.student_t(9), laws.shifted(laws.normal, 1.0),
+    laws.correlated(laws.normal, 0.5), laws.memory(laws.normal, 0.5), laws.unit_norm(laws.normal),
+    laws.autoregressive(laws.normal, 0.5)], ids=str)
+def test_of_other_laws_no_fourth_powers_are_known(law):
+    assert fourth_moments(law, 4, 8) is None

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import brentq
 
-from mcverify.statistic import Basis, mean, std, variance
+from mcverify import laws
+from mcverify.statistic import Basis, Known, kurtosis, mean, std, variance
 from mcverify.statistic.catoni import FAR, catoni
 
 RNG = np.random.default_rng(11)
@@ -140,6 +141,21 @@ def test_means_variances_and_deviations_of_a_known_variance():
     for found in (of_mean, of_squares, of_root):
         assert (found.basis, found.reason) == (Basis.MOMENTS, "")
     assert mean.with_variance(0.25).blocks_needed(mean.reduce(x), 1e-3) == 0
+
+
+def test_kurtosis_of_values_whose_moments_are_known():
+    x = RNG.standard_normal((600, 16)) + 5
+    known = Known(5.0, None, None, of_fourths=12.0, fourths=(1.5, 2.5))
+    found = kurtosis.informed(known)
+    assert (found.rests_on, found.missing_moments(laws.normal)) == (Basis.MOMENTS, "")
+    z = (x - 5) / math.sqrt(1.5)  # as they are known, right or wrong
+    values = (z**4 - 5 * (z**2 - 1)).mean(axis=1) - 3
+    told = found.estimate(found.block_values(x), 1e-6)
+    assert told.value == pytest.approx(values.mean())
+    assert (told.low, told.high) == pytest.approx(catoni(values, 12.0, 1e-6))
+    assert kurtosis.informed(Known(5.0, 1.0, 1.0)) is kurtosis
+    with pytest.raises(ValueError, match="kurtosis is no mean of one value a block"):
+        kurtosis.with_variance(12.0)
 
 
 def test_a_known_mean_far_from_zero_costs_no_digits():

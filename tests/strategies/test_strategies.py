@@ -85,8 +85,8 @@ def test_every_name_has_laws_that_draw_and_are_told_apart_by_theirs():
 def test_every_law_of_the_package_has_a_strategy():
     made = {name for name in laws.__all__ if callable(getattr(laws, name))} | {"sign_products"}
     assert made - set(KINDS) == {
-        "BlockMoments", "Law", "Moments", "ScoreMoments", "block_moments", "iid", "measured_file",
-        "minilm", "score_moments"}
+        "BlockMoments", "FourthMoments", "Law", "Moments", "ScoreMoments", "block_moments",
+        "fourth_moments", "iid", "measured_file", "minilm", "score_moments"}
 
 
 def test_without_a_width_laws_can_be_drawn_at_any():
