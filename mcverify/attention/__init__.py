@@ -12,6 +12,8 @@ from mcverify.attention.jacobian import (
     query_gradient,
     score_gradient,
 )
+from mcverify.attention.outputs import cosines, outputs
+from mcverify.attention.positions import alibi_bias, alibi_slopes, causal_rows
 from mcverify.attention.rounding import bfloat16
 from mcverify.attention.scores import (
     matched_scores,
@@ -20,12 +22,23 @@ from mcverify.attention.scores import (
     scores,
 )
 from mcverify.attention.softmax import naive_softmax, online_average, online_softmax, softmax
-from mcverify.attention.spread import entropy, max_weight, sum_squares
+from mcverify.attention.spread import entropy, max_weight, sum_squares, top_share
+from mcverify.attention.variants import (
+    differential_weights,
+    scalable_softmax,
+    sigmoid_weights,
+    soft_cap,
+)
 
 __all__ = [
     "JACOBIAN_NORMS",
     "additive_scores",
+    "alibi_bias",
+    "alibi_slopes",
     "bfloat16",
+    "causal_rows",
+    "cosines",
+    "differential_weights",
     "entropy",
     "head_scores",
     "jacobian_norm",
@@ -35,11 +48,16 @@ __all__ = [
     "online_average",
     "online_softmax",
     "other_scores",
+    "outputs",
     "query_gradient",
     "rows",
+    "scalable_softmax",
     "score_gradient",
     "scores",
+    "sigmoid_weights",
+    "soft_cap",
     "softmax",
     "split_heads",
     "sum_squares",
+    "top_share",
 ]

@@ -1,5 +1,6 @@
 """From softmax weights to how concentrated they are."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,3 +37,19 @@ def sum_squares(p: ArrayLike) -> Array:
     """
     p = np.asarray(p)
     return np.asarray(np.einsum("...i,...i->...", p, p))
+
+
+def top_share(p: ArrayLike, share: float) -> Array:
+    """What the largest ⌈share·keys⌉ weights of each row sum to: (..., keys) -> (...).
+
+    Raises ValueError unless 0 < share <= 1.
+
+    >>> float(top_share([0.1, 0.5, 0.2, 0.2], share=0.5))
+    0.7
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"top_share(share={share}): the share of the keys must be above 0 and at "
+                         "most 1; pass 0.1 for the top tenth")
+    p = np.asarray(p)
+    count = math.ceil(share * p.shape[-1] - 1e-9)  # 0.1·1000 may come out above 100
+    return np.asarray(np.sum(np.partition(p, -count, axis=-1)[..., -count:], axis=-1))

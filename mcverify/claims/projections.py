@@ -55,7 +55,7 @@ def square_ratio(d_k):
 @claim(SQUARES, equals=square_ratio, within=relative(0.08), over=TWO_KEYS, decides="A3 A11 B5 B9 C8",
        controls=grid(power=0.1))
 def dead_rows_live_projections(q, k, keys, d_k, rng, projection, power=0.0):
-    """Unscaled, most two-key rows are dead and yet W_Q and W_K learn more: the mean square of their gradient is 1.27√d_k times the scaled one, an RMS 3.2 and 5.4 times as large at 64 and 512."""
+    """Unscaled with two keys, ∂L/∂W_Q and ∂L/∂W_K have a mean square 1.27√d_k times that of scaled ones: 10.1 times at 64 and 28.7 at 512, although most rows are dead."""
     return unscaled_and_scaled(q, k, keys, d_k, rng, projection, power)
 
 

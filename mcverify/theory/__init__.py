@@ -4,11 +4,13 @@ from mcverify.theory import (
     additive,
     enumeration,
     gradients,
+    many_keys,
     population,
     precision,
     projections,
     rotary,
     softmax,
+    variants,
 )
 from mcverify.theory.moments import (
     alignment,
@@ -41,6 +43,7 @@ __all__ = [
     "effective_rank",
     "enumeration",
     "gradients",
+    "many_keys",
     "matched_mean",
     "matched_variance",
     "memory_block_variance",
@@ -56,4 +59,5 @@ __all__ = [
     "topic_block_variance",
     "topic_mean",
     "topic_variance",
+    "variants",
 ]

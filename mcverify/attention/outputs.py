@@ -1,0 +1,38 @@
+"""From weights and values to what attention puts out, and how alike its rows are."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.attention.scores import scores
+from mcverify.attention.vectors import unit_norm
+
+Array = NDArray[np.floating[Any]]
+
+
+def outputs(p: Array, v: Array) -> Array:
+    """Σ p v of each row: (..., rows, keys) and (..., keys, d_v) -> (..., rows, d_v).
+
+    Raises ValueError where there is not a value for each key.
+
+    >>> outputs(np.array([[0.25, 0.75]]), np.array([[4.0], [8.0]]))
+    array([[7.]])
+    """
+    if p.ndim < 2 or v.ndim < 2 or p.shape[-1] != v.shape[-2]:
+        raise ValueError(f"weights have shape {p.shape} and values {v.shape}: must be (..., rows, "
+                         "keys) and (..., keys, d_v) with the same keys; give a value for each key")
+    o: Array = p @ v
+    return o
+
+
+def cosines(x: Array) -> Array:
+    """The cosine of every pair of rows, 0 with a zero row: (..., rows, d) -> (..., rows, rows).
+
+    >>> cosines(np.array([[3.0, 0.0], [4.0, 0.0], [0.0, 2.0]]))
+    array([[1., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    unit = unit_norm(x)
+    return scores(unit, unit)

@@ -1,0 +1,55 @@
+"""From positions to scores of a sequence: a query sees what came before it, and near keys best."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcverify.attention.scores import scores
+
+Array = NDArray[np.floating[Any]]
+
+
+def causal_rows(q: Array, k: Array, scale: float = 1.0) -> Array:
+    """Rows of growing length: (blocks, tokens, d_k) twice -> (blocks, tokens, tokens).
+
+    Query i meets keys 0 to i; the scores of later keys are −inf, which softmax masks.
+
+    >>> causal_rows(np.array([[[1.0], [2.0]]]), np.array([[[3.0], [5.0]]]))
+    array([[[  3., -inf],
+            [  6.,  10.]]])
+    """
+    s = scores(q, k, scale)
+    tokens = s.shape[-1]
+    return np.where(np.tri(tokens, dtype=bool), s, s.dtype.type(-np.inf))
+
+
+def alibi_bias(
+    tokens: int, slope: float, queries: int | None = None
+) -> NDArray[np.float64]:
+    """What is added to the scores of a sequence: −slope·(i − j) for query i and key j <= i.
+
+    (queries, tokens), of the last queries, or of all; −inf for later keys. Raises ValueError for a
+    negative slope. Source: Press et al. 2022 (ALiBi), section 3.
+
+    >>> alibi_bias(3, slope=0.5)
+    array([[ 0. , -inf, -inf],
+           [-0.5,  0. , -inf],
+           [-1. , -0.5,  0. ]])
+    """
+    if not 0 <= slope < math.inf:
+        raise ValueError(f"alibi_bias(slope={slope}): the slope must be finite and not negative; "
+                         "pass a head's own, as alibi_slopes gives them")
+    place = np.arange(tokens)
+    distance = place[tokens - (tokens if queries is None else queries):, None] - place
+    return np.where(distance >= 0, -slope * np.maximum(distance, 0) + 0.0, -np.inf)
+
+
+def alibi_slopes(heads: int) -> NDArray[np.float64]:
+    """The slopes of so many heads, 2^(−8h/heads) for h = 1 to heads: (heads,).
+
+    >>> alibi_slopes(4)
+    array([0.25      , 0.0625    , 0.015625  , 0.00390625])
+    """
+    return np.asarray(2.0 ** (-8 * np.arange(1, heads + 1) / heads))

@@ -1,0 +1,58 @@
+"""Softmax treats q and k unequally: it averages over keys, and so sees how keys are distributed."""
+
+import scipy.stats
+
+from mcverify import Verdict, absolute, claim, grid, laws, theory
+from mcverify.attention import entropy, scores, softmax
+from mcverify.declare import near
+from mcverify.statistic import mean
+
+KEYS = 1024
+ROWS = 32  # queries of a block that are used
+ENTROPY = mean.of_degree(0)  # a range of ln 1024 would ask for 10^4 blocks
+NORMAL, LAPLACE, COIN = laws.normal, laws.laplace, laws.rademacher
+SIDES = [laws.independent(*sides) for sides in
+         [(NORMAL, LAPLACE), (LAPLACE, NORMAL), (LAPLACE, COIN), (COIN, LAPLACE)]]
+
+
+def mean_entropy(q, k, d_k, sign=1.0):
+    return entropy(softmax(scores(q[:, :ROWS], k, sign * d_k**-0.5)))
+
+
+def of_fourth_moments(law, d_k):
+    shift = theory.many_keys.entropy_shift(
+        (0, law.q.fourth_moment), (0, law.k.fourth_moment), d_k)
+    return theory.softmax.entropy(KEYS, 1.0, d_k) + shift
+
+
+@claim(ENTROPY, equals=of_fourth_moments, within=absolute(0.014), decides="C14",
+       over=grid(law=SIDES[:2], d_k=32, tokens=KEYS) + grid(law=SIDES[2], d_k=64, tokens=KEYS)
+       + grid(law=SIDES[3], d_k=32, tokens=KEYS), controls=near.law(SIDES[1]))
+def only_heavy_tailed_keys_sharpen(q, k, d_k):
+    """Heavy tails of the keys sharpen softmax and those of the queries do not: the entropy over many keys moves by −κ_q(κ_k − 3)/(8d_k), κ a coordinate's fourth moment."""
+    return mean_entropy(q, k, d_k)
+
+
+def of_the_score(law, d_k):
+    """As if softmax saw the kurtosis of the score, in which q and k stand alike."""
+    excess = theory.dot_kurtosis(law.q.fourth_moment, law.k.fourth_moment, d_k)
+    return theory.softmax.entropy(KEYS, 1.0) - excess / 8
+
+
+@claim(ENTROPY, equals=of_the_score, within=absolute(0.014), decides="C14",
+       over=grid(law=SIDES[:2], d_k=32, tokens=KEYS), expect=Verdict.REFUTED)
+def softmax_sees_the_kurtosis_of_the_score(q, k, d_k):
+    """The entropy over many keys moves by −1/8 of the excess kurtosis of the score, so that tails of q and of k count alike."""
+    return mean_entropy(q, k, d_k)
+
+
+SKEW = laws.iid(scipy.stats.bernoulli(0.25))  # of skewness 2/√3, which its values of 1 come from
+
+
+@claim(ENTROPY, equals=lambda law, d_k: 2 * theory.many_keys.entropy_shift(
+           (law.skewness, 3), (law.skewness, 3), d_k),
+       within=absolute(0.012), over=grid(law=SKEW, d_k=64, tokens=KEYS), decides="C14",
+       controls=near.law(laws.independent(SKEW, NORMAL)))
+def skew_on_both_sides_sharpens(q, k, d_k):
+    """Skewness counts only if both sides have it: where its sign on one is turned, the entropy over many keys changes by 2γ_qγ_k/(3√d_k)."""
+    return mean_entropy(q, k, d_k) - mean_entropy(q, k, d_k, sign=-1.0)
