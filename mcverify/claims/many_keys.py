@@ -115,7 +115,7 @@ def local_power(c, n):
 
 
 @claim(exact, equals=lambda c: theory.many_keys.sum_squares_exponent(c), within=absolute(0.012),
-       over=grid(c=[0.2, 0.3, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9]), decides="C15 C1", controls=grid(c=0.25))
+       over=grid(c=[0.2, 0.3, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9]), decides="C15", controls=grid(c=0.25))
 def sum_of_squares_falls_as_a_power(c):
     """With σ = c√(2 ln n), E Σp² falls as n^−(1 − 2c²) up to c = 1/√3 and as n^−((1 − c²)²/4c²) from there to 1, extrapolated in 1/ln n."""
     return 2 * local_power(c, 10**11) - local_power(c, 10**5.5)  # ln 10^11 = 2 ln 10^5.5
