@@ -4,25 +4,36 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mcverify.attention.scores import scores
 
 Array = NDArray[np.floating[Any]]
 
 
-def causal_rows(q: Array, k: Array, scale: float = 1.0) -> Array:
+def causal_rows(
+    q: Array, k: Array, scale: float = 1.0, positions: ArrayLike | None = None
+) -> Array:
     """Rows of growing length: (blocks, tokens, d_k) twice -> (blocks, tokens, tokens).
 
-    Query i meets keys 0 to i; the scores of later keys are −inf, which softmax masks.
+    Query i meets keys 0 to i; the scores of later keys are −inf, which softmax masks. Of all
+    queries, or of those at some ``positions`` of each block, (blocks, rows) -> (blocks, rows,
+    tokens).
 
-    >>> causal_rows(np.array([[[1.0], [2.0]]]), np.array([[[3.0], [5.0]]]))
+    >>> q, k = np.array([[[1.0], [2.0]]]), np.array([[[3.0], [5.0]]])
+    >>> causal_rows(q, k)
     array([[[  3., -inf],
             [  6.,  10.]]])
+    >>> causal_rows(q, k, positions=[[1]])
+    array([[[ 6., 10.]]])
     """
+    if positions is None:
+        place = np.arange(q.shape[-2])
+    else:
+        place = np.asarray(positions)
+        q = np.take_along_axis(q, place[..., None], axis=-2)
     s = scores(q, k, scale)
-    tokens = s.shape[-1]
-    return np.where(np.tri(tokens, dtype=bool), s, s.dtype.type(-np.inf))
+    return np.where(np.arange(s.shape[-1]) <= place[..., None], s, s.dtype.type(-np.inf))
 
 
 def alibi_bias(

@@ -15,6 +15,7 @@ def layer(q, k, keys, d_k, power, rng, own_values=False):
     """Outputs of a few queries, which share the keys and the values of a block."""
     p = softmax(rows(q, k, keys, scale=d_k**-power))[:, :32]
     if own_values:
+        p = p[:, :8]
         v = rng.standard_normal((*p.shape[:2], keys, WIDTH))
         return np.einsum("brk,brkd->brd", p, v)
     return outputs(p, rng.standard_normal((len(p), keys, WIDTH)))

@@ -94,6 +94,10 @@ def test_a_causal_row_is_the_full_row_of_a_shorter_sequence(x):
         np.testing.assert_allclose(p[:, i, :i + 1], softmax(scores(x, x, 0.5)[:, i, :i + 1]))
         assert (p[:, i, i + 1:] == 0).all()
     assert (entropy(p)[:, 0] == 0).all()
+    places = np.array([[x.shape[1] - 1, 0], [0, 0]])
+    np.testing.assert_allclose(
+        causal_rows(x, x, 0.5, places), np.take_along_axis(causal_rows(x, x, 0.5),
+                                                           places[..., None], axis=1))
 
 
 @given(st.integers(1, 12), st.floats(0, 3))
