@@ -6,16 +6,19 @@ import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, relative
 from mcverify.attention import head_scores, scores, split_heads
+from mcverify.attention.vectors import pad
 from mcverify.declare import near
-from mcverify.statistic import exact, mean, ratio, variance
+from mcverify.statistic import mean, ratio, variance
 
 HEADS, WIDTH = 8, 64
 SHARED = grid(law=laws.normal, d_k=HEADS * WIDTH, groups=[1, 2, HEADS])
 
 
-def keys_of(k, groups):
-    """The keys of so many groups of heads: the first groups·64 coordinates."""
-    return k[..., :groups * WIDTH]
+def keys_of(k, groups, kept=WIDTH):
+    """The keys of so many groups of heads, each of 64 coordinates of which so many are not 0."""
+    of_groups = split_heads(k[..., :groups * WIDTH], groups)
+    of_groups = pad(of_groups[..., :kept], WIDTH)
+    return np.swapaxes(of_groups, -3, -2).reshape(*k.shape[:-1], groups * WIDTH)
 
 
 def at_most_of_one_head(tokens, width=WIDTH):
@@ -27,48 +30,29 @@ def at_most_of_one_head(tokens, width=WIDTH):
 OF_HEADS = variance.with_variance(at_most_of_one_head)
 
 
-@claim(OF_HEADS, equals=1, within=relative(0.02), over=SHARED, decides="B24 B37",
-       controls=grid(width=HEADS * WIDTH))
-def shared_keys_keep_variance(q, k, groups, width=WIDTH):
-    """Multi-head, grouped-query and multi-query scores divided by the root of the head's width all have variance 1."""
-    return head_scores(q, keys_of(k, groups), HEADS, groups, scale=width**-0.5)
+@claim(OF_HEADS, equals=1, within=relative(0.02), over=SHARED, decides="A16 B24 B37",
+       controls=grid(width=HEADS * WIDTH) + grid(kept=WIDTH // HEADS))
+def shared_keys_keep_variance(q, k, groups, width=WIDTH, kept=WIDTH):
+    """Multi-head, grouped-query and multi-query scores divided by the root of the head's width, 64 in all of them, have variance 1: keys of 8 of 64 coordinates, or √512 for 8 heads, would leave 1/8."""
+    return head_scores(q, keys_of(k, groups, kept), HEADS, groups, scale=width**-0.5)
 
 
-@claim(OF_HEADS, equals=1, within=relative(0.02), over=SHARED, decides="A16 B24",
-       expect=Verdict.REFUTED)
-def scale_of_all_heads_together(q, k, groups):
-    """The scale uses the width of all heads together, √512 for 8 heads of 64."""
-    return head_scores(q, keys_of(k, groups), HEADS, groups, scale=(HEADS * WIDTH) ** -0.5)
+@claim(OF_HEADS, equals=1, within=relative(0.02), over=grid(law=laws.normal, d_k=HEADS * WIDTH, groups=[1, 2]),
+       decides="B37", expect=Verdict.REFUTED)
+def shared_keys_are_narrower(q, k, groups):
+    """In multi-query and grouped-query attention keys are as many times narrower than queries as they have fewer heads, and scores have variance 1 all the same."""
+    kept = WIDTH * groups // HEADS
+    return head_scores(q, keys_of(k, groups, kept), HEADS, groups, scale=WIDTH**-0.5)
 
 
 @claim(ratio.of_degree(4), equals=lambda groups: {1: 1 / (8 + 3), 8: 0}[groups],
        within=absolute(0.02), over=grid(law=laws.normal, d_k=64, groups=[1, 8], tokens=8),
-       decides="B24")
+       decides="B24", controls=grid(groups=8) + near.law(laws.independent(laws.normal, laws.rademacher)))
 def shared_keys_make_heads_dependent(q, k, groups):
     """Heads that share keys are dependent though uncorrelated: squared scores have a correlation of 1/(d_k + 3), 0.09 for heads of 8."""
     s = head_scores(q, k[..., :groups * 8], heads=8, groups=groups, scale=8**-0.5)
     first, second = s[:, 0] ** 2 - 1, s[:, 1] ** 2 - 1
     return first * second, first**2
-
-
-def relative_width(groups, kept=WIDTH):
-    """The width of a head of keys over that of a head of queries, when groups·64 columns are keys."""
-    q, k = np.zeros((1, 1, HEADS * WIDTH)), np.zeros((1, 1, groups * kept))
-    return split_heads(k, groups).shape[-1] / split_heads(q, HEADS).shape[-1]
-
-
-@claim(exact, equals=1, within=relative(0.02), over=grid(groups=[1, 2, HEADS]), decides="B37",
-       controls=grid(kept=WIDTH // HEADS))
-def every_head_has_keys_of_its_width(groups, kept=WIDTH):
-    """In multi-query and grouped-query attention the heads of the keys are fewer, and as wide as those of the queries."""
-    return relative_width(groups, kept)
-
-
-@claim(exact, equals=lambda groups: groups / HEADS, within=relative(0.02), over=grid(groups=[1, 2]),
-       decides="B37", expect=Verdict.REFUTED)
-def shared_keys_are_narrower(groups):
-    """In multi-query and grouped-query attention a key is narrower than a head's query, by as much as heads are fewer."""
-    return relative_width(groups)
 
 
 # --- whitening ---------------------------------------------------------------------------------
@@ -85,6 +69,8 @@ def neighbours(q, k, d_k):
 
 def spread_of_neighbours(law, d_k, tokens):
     """Given keys of correlation ρ queries are independent, and add |k|²|k'|² + (k·k')² each, over d_k²."""
+    if law not in (laws.normal, KEYS_OF_A_SEQUENCE):
+        return None
     rho = 0.0 if law == laws.normal else law.k.rho
     common = (1 + rho**2) / d_k
     return common + (1 + rho**2 + (1 + 3 * rho**2) / d_k) / tokens
@@ -94,7 +80,8 @@ OF_NEIGHBOURS = mean.with_variance(spread_of_neighbours)
 
 
 @claim(OF_NEIGHBOURS, equals=0.5, within=absolute(0.02),
-       over=grid(law=KEYS_OF_A_SEQUENCE, d_k=[8, 64], tokens=8), decides="B8")
+       over=grid(law=KEYS_OF_A_SEQUENCE, d_k=[8, 64], tokens=8), decides="B8",
+       controls=near.law(laws.normal) + near.law(laws.shared_query(laws.normal)))
 def correlated_keys_leave_correlated_scores(q, k, d_k):
     """Divided by √d_k, the scores of two keys that are correlated 0.5 are correlated 0.5 still."""
     return neighbours(q, k, d_k)

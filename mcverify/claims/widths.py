@@ -4,92 +4,94 @@ import math
 
 import numpy as np
 
-from mcverify import Verdict, claim, grid, laws, printed, relative
+from mcverify import Verdict, claim, grid, laws, relative
 from mcverify.attention import rows, scores
-from mcverify.statistic import exact, std, variance
+from mcverify.attention.vectors import pad
+from mcverify.declare import near
+from mcverify.statistic import std, variance
 
 NORMAL = laws.normal
+MEAN_WIDTH = math.sqrt(128 * 64)  # the geometric mean of the two widths
 
 
-@claim(exact, equals=printed("8"), decides="A16")
-def width_of_a_head():
-    """512 dimensions over 8 heads are 64 a head, whose root is 8."""
-    return math.sqrt(512 / 8)
+def padded_scores(q, k, key_width, divisor):
+    """Scores of keys of their own width, padded with zeros to the width of the queries."""
+    return scores(q, pad(k[..., :key_width], q.shape[-1]), scale=1 / divisor)
 
 
-@claim(variance, equals=lambda d_model, d_k: d_k / d_model, within=relative(0.02),
-       over=grid(law=NORMAL, d_k=64, d_model=512), decides="A16")
-def model_width_overscales(q, k, d_model):
-    """Dividing by the root of the model's width 512 leaves heads of 64 a score variance of 1/8."""
-    return scores(q, k, scale=1 / math.sqrt(d_model))
+def root(width):
+    return width**0.5
 
 
-@claim(variance, equals=lambda d_k, scaled_for: d_k / scaled_for, within=relative(0.02),
-       over=grid(law=NORMAL, d_k=1024, scaled_for=[512, 1024]), decides="B22")
-def scale_kept_when_the_width_doubles(q, k, scaled_for):
-    """From d_k = 512 to 1024 the scale must become 1/32; kept as it was, the variance doubles."""
-    return scores(q, k, scale=1 / math.sqrt(scaled_for))
+WIDTHS = (
+    grid(law=NORMAL, d_k=64, key_width=64, divisor=[root(64), root(512)])  # 8 heads of 512
+    + grid(law=NORMAL, d_k=1024, key_width=1024, divisor=[root(512), root(1024)])
+    + grid(law=NORMAL, d_k=128, key_width=64,
+           divisor=[root(128), root(64), MEAN_WIDTH, root(MEAN_WIDTH)])
+)
 
 
-def padded_scores(q, k, narrow, divisor):
-    """Keys of the narrow width, padded with zeros to the width of the queries."""
-    k = k.copy()
-    k[..., narrow:] = 0
-    return scores(q, k, scale=1 / divisor)
-
-
-def spread(tokens, narrow):
-    """The variance of a block's mean square: zeros add nothing to the scores of the narrow width."""
-    found = laws.block_moments(NORMAL, narrow, tokens, "all")
+def spread(law, tokens, key_width):
+    """The variance of a block's mean square: zeros add nothing to the scores of the key's width."""
+    found = laws.block_moments(law, key_width, tokens, "all") if law == NORMAL else None
     return found and found.of_squares
 
 
-PADDED = grid(law=NORMAL, d_k=128, narrow=64)
+def spread_of_squares(law, tokens, key_width, divisor):
+    unscaled = spread(law, tokens, key_width)
+    return unscaled and unscaled / divisor**4
 
 
-@claim(variance.with_variance(lambda tokens, narrow, d_k: spread(tokens, narrow) / d_k**2), equals=0.5,
-       within=relative(0.02), over=PADDED, decides="B25")
-def padded_keys(q, k, narrow, d_k):
-    """Keys of width 64 padded to 128 and divided by √128 leave a score variance of 1/2."""
-    return padded_scores(q, k, narrow, math.sqrt(d_k))
+@claim(variance.with_variance(spread_of_squares),
+       equals=lambda key_width, divisor: key_width / divisor**2, within=relative(0.02), over=WIDTHS,
+       decides="A16 B22 B25 B26 B39",
+       controls=grid(key_width=32) + grid(divisor=root(60)) + near.law(laws.shifted(NORMAL, 0.2)))
+def width_that_the_scale_follows(q, k, key_width, divisor):
+    """Only coordinates that meet count: Var(q·k/c) = min(d_q, d_k)/c², 1/8 for heads of 64 over √512, 2 for a width that doubles under its old scale, 1/2 for keys of 64 padded to 128 over √128, 1 over √min(d_q, d_k)."""
+    return padded_scores(q, k, key_width, divisor)
 
 
-@claim(variance.with_variance(lambda tokens, narrow, d_k, power:
-                              spread(tokens, narrow) / (d_k * narrow) ** (4 * power)),
+@claim(variance.with_variance(lambda law, tokens, key_width, d_k, power:
+                              spread(law, tokens, key_width) / (d_k * key_width) ** (4 * power)),
        equals=1, within=relative(0.02),
-       over=grid(law=NORMAL, d_k=128, narrow=64, power=[0.5, 0.25]), decides="B26",
+       over=grid(law=NORMAL, d_k=128, key_width=64, power=[0.5, 0.25]), decides="B26 B39",
        expect=Verdict.REFUTED)
-def geometric_mean_of_widths(q, k, narrow, d_k, power):
+def geometric_mean_of_widths(q, k, key_width, d_k, power):
     """Dividing by the geometric mean of the two widths, or by its root, gives unit variance."""
-    return padded_scores(q, k, narrow, (d_k * narrow) ** power)
+    return padded_scores(q, k, key_width, (d_k * key_width) ** power)
 
 
-@claim(variance.with_variance(lambda tokens, narrow: spread(tokens, narrow) / narrow**2), equals=1,
-       within=relative(0.02), over=PADDED, decides="B26")
-def root_of_the_smaller_width(q, k, narrow):
-    """Dividing by the root of the smaller width does."""
-    return padded_scores(q, k, narrow, math.sqrt(narrow))
-
-
-def spread_of_three_terms(tokens, d_k):
+def spread_of_three_terms(tokens, d_k, tied=False):
     """They are (q, o)·(k + t, k): normal scores under a covariance of trace 3 and square 7 a coordinate."""
-    return (18 + (42 + 28 * (tokens - 1)) / d_k) / tokens**2
+    return None if tied else (18 + (42 + 28 * (tokens - 1)) / d_k) / tokens**2
 
 
 @claim(variance.with_variance(spread_of_three_terms), equals=3, within=relative(0.02),
-       over=grid(law=NORMAL, d_k=[8, 64]), decides="C6")
-def three_terms(q, k, d_k, rng):
-    """Content–content, content–position and position–content terms together need √(3 d_k), not √d_k."""
+       over=grid(law=NORMAL, d_k=[8, 64]), decides="C6", controls=grid(tied=True))
+def three_terms(q, k, d_k, rng, tied=False):
+    """Content–content, content–position and position–content terms together need √(3 d_k), not √d_k; if position were content, the terms would be correlated and need more."""
     to, of = rng.standard_normal((2, *q.shape))
-    return (scores(q, k) + scores(q, to) + scores(of, k)) / math.sqrt(d_k)
+    return (scores(q, k) + scores(q, to) + scores(q if tied else of, k)) / math.sqrt(d_k)
+
+
+def fourth(law):
+    """κ_q, of a coordinate of the queries."""
+    return law.q.fourth_moment if hasattr(law, "q") else law.fourth_moment
 
 
 def spread_of_a_rows_variance(law, d_k, keys):
-    return math.sqrt((law.fourth_moment - 1) / d_k + 2 * (1 + 2 / d_k) / (keys - 1))
+    """Given q a row has variance ‖q‖², and ‖q‖² has the relative variance (κ_q − 1)/d_k."""
+    length = (fourth(law) - 1) / d_k
+    return math.sqrt(length + 2 * (1 + length) / (keys - 1))
+
+
+QUERIES = [NORMAL, *(laws.independent(q, NORMAL) for q in (laws.rademacher, laws.laplace))]
 
 
 @claim(std.of_degree(2), equals=spread_of_a_rows_variance, within=relative(0.05),
-       over=grid(law=NORMAL, d_k=[8, 64], keys=[8, 128]), decides="C3")
+       over=grid(law=QUERIES, d_k=[8, 64], keys=[8, 128]), decides="C3",
+       controls=near.law(laws.independent(laws.rademacher, NORMAL))
+       + near.law(laws.independent(laws.laplace, NORMAL)) + grid(equals=math.sqrt(2 / 8)))
 def variance_within_a_row(q, k, keys, d_k):
-    """The variance measured within one row of n keys spreads by √((κ_q − 1)/d_k + 2(1 + 2/d_k)/(n − 1)), however many keys."""
+    """With normal keys the variance measured within one row of n keys spreads by √((κ_q − 1)/d_k + 2(1 + (κ_q − 1)/d_k)/(n − 1)): for normal queries no number of keys brings it below √(2/d_k)."""
     return np.var(rows(q, k, keys), axis=-1, ddof=1) / d_k
