@@ -129,7 +129,7 @@ SHIFTED = [laws.shifted(base, 0.5) for base in laws.STANDARD] + [
     equals=per_width(theory.dot_mean),
     within=absolute(0.02),
     over=grid(law=SHIFTED, d_k=D_K),
-    decides="A5 C4",
+    decides="A5 B2 C4",
     controls=near.law(laws.independent(laws.shifted(laws.normal, 0.5), laws.normal)),
 )
 def shifted_mean(q, k, d_k):

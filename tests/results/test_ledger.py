@@ -51,13 +51,14 @@ def test_the_committed_ledger_is_current():
 
 
 def test_the_command_prints_statements_and_who_decides_them(capsys):
-    assert main(["ledger", "A7", "B36", "--out", str(RESULTS)]) == 0
+    assert main(["ledger", "A7", "B26", "B36", "--out", str(RESULTS)]) == 0
     out = capsys.readouterr().out
     assert "A7  holds" in out
-    assert "factor_variance (CONFIRMED)" in out
-    assert "other_power_scales (REFUTED)" in out
+    assert "scaled_variance (CONFIRMED)" in out
+    assert "geometric_mean_of_widths (REFUTED)" in out
     assert "B36 not testable here" in out
-    assert "1 holds, 1 not testable here; `mcverify run ID` judges" in " ".join(out.split("\n"))
+    out = " ".join(out.split("\n"))
+    assert "1 holds, 1 false, 1 not testable here; `mcverify run ID` judges" in out
     assert main(["ledger", "--out", "nowhere"]) == 0
     out = capsys.readouterr().out
     assert all(f"\n{name:<4}" in f"\n{out}" for name in TABLE.index)
