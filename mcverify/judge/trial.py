@@ -21,7 +21,8 @@ from mcverify.judge.measure import (
 )
 from mcverify.judge.watch import last_block
 from mcverify.judge.world import statistic_of, world_of
-from mcverify.statistic import Estimate
+from mcverify.statistic import Basis, Estimate
+from mcverify.statistic.betting import threshold
 from mcverify.statistic.jackknife import wrong_influence
 from mcverify.verdict import Verdict, judge, look_rate, looks
 
@@ -129,6 +130,15 @@ class Trial:
                        found.stderr, found.low, found.high, *self.claimed, reason,
                        str(self.statistic.rests_on), broken, self._detects(found, blocks))
 
+    def _reach(self, found: Estimate, blocks: int) -> float:
+        """How many standard errors the interval reaches to either side, after so many blocks."""
+        rate = look_rate(self.error_rate, self.statistic.at_all_looks)
+        if self.statistic.at_all_looks:
+            return math.sqrt(2 * threshold(blocks, rate))
+        by_moments = self.statistic.rests_on is Basis.MOMENTS and found.stderr > 0
+        reach = (found.high - found.low) / found.stderr / 2 if by_moments else math.inf
+        return float(reach if math.isfinite(reach) else -ndtri(rate / 2))
+
     def _detects(self, found: Estimate, blocks: int) -> float:
         """By how much a claim must be off to be REFUTED with a probability of 0.999, if need be at
         the last look; in proportion to the prediction if the margin is, nan where unknown.
@@ -142,8 +152,7 @@ class Trial:
         if stderr == 0 and self.statistic.support:  # the most that values of the range may vary
             low, high = self.statistic.support
             stderr = max(math.sqrt(max(0.0, (edge - low) * (high - edge)) / last) for edge in edges)
-        rate = look_rate(self.error_rate)
-        departure = (-ndtri(rate / 2) - ndtri(1 - 0.999)) * stderr
+        departure = (self._reach(found, last) - ndtri(1 - 0.999)) * stderr
         if claim.prediction[0] == "equals":
             departure += (self.claimed[1] - self.claimed[0]) / 2
         relative = claim.within is not None and claim.within.relative

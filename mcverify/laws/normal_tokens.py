@@ -26,15 +26,23 @@ def of_normal_tokens(covariances: tuple[Array, ...], d: int, of: Of) -> BlockMom
         own = p if of == "q" else r
         return BlockMoments(0.0, float(own[0, 0]), float(own.mean()) / d,
                             2 * float((own**2).mean()) / d)
-    weights = weights_of(of, len(p))
-    means = squares = 0.0
+    weights, means, squares = weights_of(of, len(p)), 0.0, 0.0
+    own = p.diagonal()[:, None] * r.diagonal() + x**2
+    mean, variance = d * float((weights * x).sum()), d * float((weights * own).sum())
+    if not x.any():  # then each term is of queries alone times keys alone
+        def over_pairs(of_queries: Array, of_keys: Array) -> float:
+            return float((weights * (of_queries @ weights @ of_keys)).sum())
+
+        alone = over_pairs(p**2, np.outer(r.diagonal(), r.diagonal())) + over_pairs(
+            np.outer(p.diagonal(), p.diagonal()), r**2)
+        squares = 2 * d * ((d + 1) * over_pairs(p**2, r**2) + alone)
+        return BlockMoments(mean, variance, d * over_pairs(p, r), squares)
     for i in range(len(p)):  # one query at a time, as tokens⁴ numbers at once are too many
         shares = weights[i][:, None, None] * weights  # axes j, k, l
         covariance, cumulant = _two_scores(p, r, x, i)
         means += d * float((shares * covariance).sum())
         squares += float((shares * (2 * (d * covariance) ** 2 + d * cumulant)).sum())
-    mean, own = d * float((weights * x).sum()), p.diagonal()[:, None] * r.diagonal() + x**2
-    return BlockMoments(mean, d * float((weights * own).sum()), means, squares)
+    return BlockMoments(mean, variance, means, squares)
 
 
 def weights_of(of: Of, tokens: int) -> Array:

@@ -135,7 +135,7 @@ def score_moments(law: Law, d_k: int, width: int | None = None) -> ScoreMoments 
     q, k = side(law, "q", d_k).image, side(law, "k", d_k).image
     if q is None or k is None:
         return _second_order(law, d_k, width)
-    q, k = q.first(width), k.first(width)
+    q, k = q.first(width).narrowed(), k.first(width).narrowed()
     m, a, b = product(q.root, k.root), applied(q.root, k.mean), applied(k.root, q.mean)
     query_share, key_share = float(a @ a), float(b @ b)
     variance = float((m**2).sum()) + query_share + key_share

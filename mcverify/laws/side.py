@@ -46,6 +46,14 @@ class Image:
         """That of the vector's first coordinates."""
         return replace(self, root=self.root[:width], mean=self.mean[:width])
 
+    def narrowed(self) -> "Image":
+        """The same with at most d_k columns, where the moments depend on nothing but AA'."""
+        if self.root.ndim == 1 or self.root.shape[0] >= self.root.shape[1]:
+            return self
+        if (self.third, self.fourth) != (0.0, 3.0):
+            return self
+        return replace(self, root=np.swapaxes(np.linalg.qr(self.root.T, mode="r"), 0, 1))
+
     @property
     def cov(self) -> Array:
         """AA', (d_k, d_k)."""

@@ -23,6 +23,7 @@ from mcverify.selfcheck.misses import counted, weighed
 from mcverify.selfcheck.populations import POPULATIONS, Key, Population, of_case
 from mcverify.selfcheck.rows import FEW, Row
 from mcverify.statistic import Basis
+from mcverify.statistic.studentised import CAUTION
 from mcverify.verdict import CASE_ERROR_RATE, look_rate
 
 
@@ -98,12 +99,15 @@ def _judged(build: Callable[[], Population], effort: Effort, seed: int) -> list[
     statistic, basis = population.statistic, population.statistic.rests_on
     name = f"selfcheck of {statistic.name} ({basis}) on {population.name}"
     fewer = min(FEWER.get(basis, 1.0), FEWER.get(statistic.name, 1.0))
-    rows = counted(population, effort.looks, round(fewer * effort.samples), generator(seed, name))
+    later = 2 if statistic.caution > CAUTION else 1  # where its intervals begin to stand
+    looks = [blocks * later for blocks in effort.looks]
+    rows = counted(population, looks, round(fewer * effort.samples), generator(seed, name))
     replications = max(LEAST, round(fewer * effort.replications))
     for index, (blocks, rate) in enumerate(effort.weighs):
         if blocks < MANY or basis is Basis.CALIBRATED:
             rate = rate or look_rate(CASE_ERROR_RATE, statistic.at_all_looks)
-            rows += weighed(population, blocks, rate, replications, generator(seed, name, index))
+            rows += weighed(population, blocks * later, rate, replications,
+                            generator(seed, name, index))
     return rows
 
 

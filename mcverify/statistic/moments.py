@@ -94,8 +94,12 @@ variance = Statistic(
     knows=_second_moments,
 )
 std = replace(variance, name="std", back=lambda value: math.sqrt(max(value, 0.0)))
+# Fourth powers show their skewness late: of four normal values a block, the samples that miss show
+# 0.56 of it in 512 blocks and 0.68 in 1,024, and 1.56 and 1.17 times as many miss as may at 1e-2.
+CAUTION_OF_FOURTHS = 128
+
 kurtosis = Statistic(  # excess: 0 for the normal law
     "kurtosis", _fourth_moments, _kurtosis_influence, moments=12,
-    parts=_kurtosis_parts, caution=64,  # measured, as CAUTION is
+    parts=_kurtosis_parts, caution=CAUTION_OF_FOURTHS,
     about=_kurtosis_about, power=4, knows=_fourth_moments,
 )

@@ -20,7 +20,10 @@ from mcverify.cli.suite import status
 from mcverify.judge import processes
 from mcverify.judge.finding import contradictions
 from mcverify.judge.run import run
+from mcverify.judge.trial import Trial
 from mcverify.results.journal import Journal
+from mcverify.statistic import mean
+from mcverify.verdict import look_rate
 
 HEAD = '''
 import os, random, signal
@@ -373,6 +376,18 @@ def test_controls_that_name_nothing_are_refused(mine, controls, message):
         dataclasses.replace(claim, controls=controls)
     with pytest.raises(ValueError, match="is itself not declared CONFIRMED"):
         dataclasses.replace(claim, controls=grid(law=laws.laplace), expect=Verdict.REFUTED)
+
+
+@pytest.mark.parametrize("statistic", [
+    mean, mean.within(-2, 2), mean.with_variance(1.5)], ids=lambda each: each.rests_on)
+def test_what_a_claim_detects_follows_from_how_far_its_interval_reaches(mine, statistic):
+    [claim] = discover(mine(GOOD))
+    trial = Trial(claim.cases()[0], 0, 1e-10)
+    trial.statistic = statistic
+    values = np.random.default_rng(0).uniform(-2, 2, (2**15, 1))
+    found = statistic.estimate(statistic.reduce(values), look_rate(1e-10, statistic.at_all_looks))
+    reach = (found.high - found.low) / found.stderr / 2
+    assert trial._reach(found, len(values)) == pytest.approx(reach, rel=0.02)
 
 
 @pytest.mark.slow

@@ -178,24 +178,24 @@ def test_kurtosis_pays_for_its_second_and_fourth_moments():
     y2, y4 = (about**2).mean(axis=1), (about**4).mean(axis=1)
     value, influence = kurtosis.influence(kurtosis.reduce(x))
     same(estimate(kurtosis, x), studentised(value, influence, RATE, np.stack([y2, y4], axis=1),
-                                            caution=64))
-    first = next(n for n in range(2, 4000) if n >= 64 * stats.t(n - 1).isf(RATE / 2) ** 2)
+                                            caution=128))
+    first = next(n for n in range(2, 4000) if n >= 128 * stats.t(n - 1).isf(RATE / 2) ** 2)
     assert estimate(kurtosis, x[:first]).reason == ""
     for n in (first - 1, first - 100):
         assert estimate(kurtosis, x[:n]).reason == f"{n} blocks are too few at this error rate"
 
 
 def test_kurtosis_is_trusted_up_to_a_half():
-    u = np.random.default_rng(8).uniform(-1, 1, (800, 8))
-    t = stats.t(799).isf(RATE / 2)
+    u = np.random.default_rng(8).uniform(-1, 1, (1600, 8))
+    t = stats.t(1599).isf(RATE / 2)
     deltas = []
-    for power in np.arange(1.0, 40.0, 1.0):
+    for power in np.arange(1.0, 80.0, 1.0):
         x = np.sign(u) * np.abs(u) ** power
         about = x - x.mean()
         columns = [kurtosis.influence(kurtosis.reduce(x))[1],
                    *((about**n).mean(axis=1) for n in (2, 4))]
         skewness = max(abs(stats.skew(column)) for column in columns)
-        deltas.append(skewness * (2 * t**2 + 1) / (6 * math.sqrt(800)))
+        deltas.append(skewness * (2 * t**2 + 1) / (6 * math.sqrt(1600)))
         assert (estimate(kurtosis, x).reason == "") == (deltas[-1] <= 0.5)
     for low, high in ((0.2, 0.35), (0.35, 0.5), (0.5, 0.7)):
         assert any(low < delta < high for delta in deltas)
