@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcverify.declare.claim import Claim, statement_ids
+from mcverify.results.folder import Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,6 +14,9 @@ STATEMENTS = Path(__file__).parents[1] / "claims" / "statements.csv"
 NOT_TESTABLE = "not testable here"
 JUDGEMENTS = ("holds", "holds if", "false", NOT_TESTABLE)
 OPEN = "open"  # no claim decides the statement, or one that does is not as declared
+# A sign that is read without its colour, and the outcome whose colour it has.
+SIGNS = {"holds": ("✓", "CONFIRMED"), "holds if": ("◐", "CONFIRMED"), "false": ("✗", "REFUTED"),
+         NOT_TESTABLE: ("–", "INCONCLUSIVE"), OPEN: ("?", "ERROR")}
 
 
 def statements() -> "pd.DataFrame":
@@ -49,6 +53,12 @@ def ledger(verdicts: Iterable[Mapping[str, str]]) -> "pd.DataFrame":
         if why or (name not in deciding and judgement != NOT_TESTABLE):
             table.loc[index, ["judgement", "correction"]] = [OPEN, why or "no claim decides it"]
     return table
+
+
+def ledger_of(results: Results) -> "pd.DataFrame":
+    """The ledger of a folder: all statements after a run of all claims, else those it decides."""
+    table = ledger(results.read("verdicts"))
+    return table if results.file("ledger").exists() else table[table["claims"] != ""]
 
 
 def as_declared(claims: Iterable[Claim]) -> list[dict[str, str]]:
