@@ -13,7 +13,7 @@ import pytest
 import mcverify
 
 PACKAGE = Path(mcverify.__file__).parent
-EXTRAS = {"matplotlib": "plot", "pytest": "test", "hypothesis": "test"}
+EXTRAS = {"matplotlib": "plot", "jinja2": "report", "pytest": "test", "hypothesis": "test"}
 
 
 def imported():
@@ -42,7 +42,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_used():
 
 
 @pytest.mark.parametrize("name", ["py.typed", "claims/statements.csv", "data/minilm_qk.npz",
-                                  "data/README.md"])
+                                  "data/README.md", "report/page.html"])
 def test_data_are_installed(name):
     assert (files("mcverify") / name).is_file()
 

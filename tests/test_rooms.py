@@ -14,7 +14,7 @@ PACKAGE = Path(mcverify.__file__).parent
 FLOW = ["attention", "laws", "statistic", "theory", "verdict", "declare", "claims", "judge",
         "results"]
 TOOLS = ["diagnose", "check_claim", "selfcheck", "strategies", "plot", "probing",
-         "pytest_plugin"]
+         "pytest_plugin", "report"]
 LAST = ["cli"]
 ROOMS = [*FLOW, *TOOLS, *LAST]
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, Callable[..., Exit]] = {
     "new": of_tools.new,
     "selfcheck": of_tools.selfcheck,
     "plot": of_tools.plot,
+    "report": of_tools.report,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

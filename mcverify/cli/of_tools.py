@@ -138,3 +138,20 @@ def plot(
     for file in draw_claims(kept, results, pictures) if names else draw_all(results, pictures):
         terminal.show(f"wrote {file}")
     return told(faults)
+
+
+def report(
+    results: to.Results = to.RESULTS,
+    out: Annotated[Path, Option(metavar="FILE", help="the HTML file to write")] = Path(
+        "report.html"),
+) -> Exit:
+    """Write the last results as one HTML page (needs mcverify[report])."""
+    from mcverify.plot import inline
+    from mcverify.report import report_on
+    from mcverify.results.folder import Results
+
+    if out.is_dir() or not out.parent.is_dir():
+        raise UsageError(f"--out {out}: no file can be written there; name one, e.g. report.html")
+    out.write_text(report_on(Results(results), inline), encoding="utf-8")
+    terminal.show(f"wrote {out}")
+    return Exit.AS_DECLARED

@@ -119,6 +119,7 @@ SomeFiles = Annotated[list[str] | None, Argument(metavar="FILE", help=(
     "Python files of claims, besides mcverify's own; default: none"))]
 Out = Annotated[Path, folder_of("the folder for the tables")]
 Last = Annotated[Path, folder_of("the folder with the last results")]
+Results = Annotated[Path, folder_of("the folder with the results", "--results")]
 Pictures = Annotated[Path, folder_of("the folder for the PNG files", "--to")]
 Outcome = Annotated[str | None, Option("--verdict", metavar="V", parser=_outcome, help=(
     f"only claims whose last verdict is {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}"))]

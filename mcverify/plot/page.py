@@ -1,5 +1,6 @@
 """What all pictures share: how tables are read, how pages look, how files are written."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,8 @@ from mcverify.verdict import COLOURS
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
     from matplotlib.figure import Figure
 
-BLUE, VERMILLION = "#0072B2", "#C25400"  # of lines, which the colour-blind can tell apart
+# Of lines, which the colour-blind can tell apart.
+BLUE, VERMILLION = COLOURS["CONFIRMED"], COLOURS["REFUTED"]
 # A marker and its face say a verdict in print as well.
 MARKERS: dict[str, dict[str, Any]] = {
     verdict: {"marker": marker, "color": COLOURS[verdict], "markeredgecolor": COLOURS[verdict],
@@ -29,7 +31,8 @@ STYLE: dict[Any, Any] = {
     "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9, "legend.fontsize": 9,
     "xtick.labelsize": 9, "ytick.labelsize": 9, "axes.grid": True, "grid.color": "0.9",
     "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False,
-    "lines.markersize": 4.5, "lines.linewidth": 1.4, "axes.unicode_minus": True}
+    "lines.markersize": 4.5, "lines.linewidth": 1.4, "axes.unicode_minus": True,
+    "svg.fonttype": "none"}
 
 
 def read(results: Results, name: str, texts: Iterable[str], numbers: Iterable[str]) -> pd.DataFrame:
@@ -48,12 +51,22 @@ def read(results: Results, name: str, texts: Iterable[str], numbers: Iterable[st
         raise DamagedError(file, str(error)) from None
 
 
+def power_of_ten(x: float) -> str:
+    """The power of ten at x, in letters that need no mathematical font.
+
+    >>> power_of_ten(1000), power_of_ten(-0.01)
+    ('10³', '−10⁻²')
+    """
+    exponent = str(round(math.log10(abs(x)))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{'−' if x < 0 else ''}10{exponent}"
+
+
 @contextmanager
 def picture(
     file: Path, height: float, width: float = PAGE,
     layout: Literal["constrained"] | None = "constrained",
 ) -> Iterator["Figure"]:
-    """A figure that is written to the file in the end; the settings of others stay as they are.
+    """A figure that is written to the file, PNG or SVG; the settings of others stay as they are.
 
     UsageError if matplotlib is missing or the file cannot be written.
     """
@@ -63,12 +76,16 @@ def picture(
     except ModuleNotFoundError as error:
         raise UsageError("plot: matplotlib is not installed; run `pip install 'mcverify[plot]'`"
                          ) from error
-    with rc_context(STYLE):  # also while saving, when ticks are made that come into view
+    # The style is on also while saving, when ticks are made that come into view.
+    with rc_context(STYLE | {"svg.hashsalt": file.stem}):
         figure = Figure(figsize=(width, height), layout=layout)
         yield figure
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(file, dpi=200)
+            if file.suffix == ".svg":  # no date: a picture drawn again is the same file
+                figure.savefig(file, transparent=True, metadata={"Date": None})
+            else:
+                figure.savefig(file, dpi=200)
         except OSError as error:
             raise UsageError(f"--to {file.parent}: cannot be written to ({error.strerror}); "
                              "choose another folder") from None

@@ -20,14 +20,14 @@ if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to l
 
     Colour = tuple[float, ...]
 
-SCALES = {"none": "unscaled: falls", "sqrt": "divided by $\\sqrt{d_k}$: flat",
-          "full": "divided by $d_k$: rises to 1"}
+SCALES = {"none": "unscaled: falls", "sqrt": "divided by √d_k: flat",
+          "full": "divided by d_k: rises to 1"}
 KEYS = (2, 8, 32, 128, 512, 4096)  # as many lines as can be told apart
 WIDTH_OF_JACOBIAN = 64  # the d_k at which the norms are drawn over the number of keys
 MARKERS = "os^DvP"
 
 
-def draw_saturation(results: Results, folder: Path) -> Iterator[Path]:
+def draw_saturation(results: Results, folder: Path, kind: str = ".png") -> Iterator[Path]:
     """Draw saturation.png and jacobian.png into the folder, yielding each when it is written."""
     atlas = read(results, ATLAS, ("scale",), (
         "d_k", "keys", "entropy_share", "entropy_share_stderr", "exact_entropy_share",
@@ -37,7 +37,7 @@ def draw_saturation(results: Results, folder: Path) -> Iterator[Path]:
             raise UsageError(f"{results.file(ATLAS)}: has no row with {column} {value}, which the "
                              "pictures show; `mcverify run` makes it anew")
     for name, panels in (("saturation", _entropies), ("jacobian", _norms)):
-        file = folder / f"{name}.png"
+        file = folder / f"{name}{kind}"
         with picture(file, 3.3) as figure:
             panels(figure, atlas)
         yield file
@@ -60,7 +60,7 @@ def _entropies(figure: "Figure", atlas: pd.DataFrame) -> None:
         (panels[2], 0.02, "points: measured,\n± 2 standard errors\nlines: exact", right),
     ):
         axes.text(y=y, s=text, transform=axes.get_yaxis_transform(), **place)
-    figure.supxlabel("width $d_k$ of queries and keys", fontsize=9)
+    figure.supxlabel("width d_k of queries and keys", fontsize=9)
 
 
 def _entropy_lines(axes: "Axes", atlas: pd.DataFrame) -> list[tuple[float, float, int, "Colour"]]:
@@ -117,9 +117,9 @@ def _norms(figure: "Figure", atlas: pd.DataFrame) -> None:
         axes.set_yscale("log")
         _doubling(axes, values)
     left.set_title("2 keys; curves: exact", loc="left")
-    left.set_xlabel("width $d_k$ of queries and keys")
+    left.set_xlabel("width d_k of queries and keys")
     left.set_ylabel("Frobenius norm of the softmax Jacobian")
-    right.set_title(f"$d_k$ = {WIDTH_OF_JACOBIAN}; lines join the points", loc="left")
+    right.set_title(f"d_k = {WIDTH_OF_JACOBIAN}; lines join the points", loc="left")
     right.set_xlabel("number of keys")
     _label_norms(left, right)
     _mark_crossing(right, wide)
@@ -147,12 +147,12 @@ def _label_norms(left: "Axes", right: "Axes") -> None:
     from matplotlib.ticker import LogLocator
 
     for axes, x, y, text, colour, side in (
-        (left, 0.98, 0.98, "divided by $\\sqrt{d_k}$, mean and median: flat", BLUE, "right"),
-        (left, 0.98, 0.755, "unscaled, mean:\nlike $1/\\sqrt{d_k}$", VERMILLION, "right"),
-        (left, 0.05, 0.42, "unscaled, median:\nlike $\\exp(-0.954\\sqrt{d_k})$", VERMILLION,
+        (left, 0.98, 0.98, "divided by √d_k, mean and median: flat", BLUE, "right"),
+        (left, 0.98, 0.755, "unscaled, mean:\nlike 1/√d_k", VERMILLION, "right"),
+        (left, 0.05, 0.42, "unscaled, median:\nlike exp(−0.954√d_k)", VERMILLION,
          "left"),
         (right, 0.98, 0.91, "unscaled", VERMILLION, "right"),
-        (right, 0.98, 0.44, "divided by $\\sqrt{d_k}$", BLUE, "right"),
+        (right, 0.98, 0.44, "divided by √d_k", BLUE, "right"),
     ):
         axes.text(x, y, text, color=colour, ha=side, va="top", transform=axes.transAxes)
     left.set_ylim(top=20)

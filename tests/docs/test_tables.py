@@ -28,9 +28,9 @@ def test_a_table_is_that_of_results(name):
 
 
 @pytest.mark.parametrize("name", TABLES["PICTURES"])
-def test_a_picture_was_drawn_from_the_atlas_of_results(name):
+def test_a_picture_was_drawn_from_its_table_of_results(name):
     with Image.open(TABLES["PICTURES"][name]) as picture:
-        assert picture.text["Source"] == TABLES["source"](), AGAIN
+        assert picture.text["Source"] == TABLES["source"](name), AGAIN
 
 
 def test_each_of_ten_surprises_has_a_command_whose_statement_is_decided_by_claims():

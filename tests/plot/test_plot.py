@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -117,7 +118,7 @@ def texts_of(axes):
 
 def marks_of(axes):
     """How often each marker stands in the panel."""
-    return Counter(line.get_marker() for line in axes.lines)
+    return Counter(line.get_marker() for line in axes.lines for _ in line.get_xdata())
 
 
 # --- claims -----------------------------------------------------------------------------------
@@ -166,9 +167,11 @@ def test_an_interval_lies_where_it_was_measured_relative_to_what_is_claimed(tmp_
                                               (drawn[1], [0.25], [0.4, 0.6], 0.5)):
         lines = [collection.get_segments() for collection in figure.axes[0].collections
                  if hasattr(collection, "get_segments")]
-        assert [segment[0][0] for segment in lines[0]] == pytest.approx(edges)
-        assert [x for x, _ in lines[1][0]] == pytest.approx(interval)
-        assert list(figure.axes[0].lines[0].get_xdata()) == pytest.approx([estimate])
+        ends = [[[x for x, _ in segment] for segment in segments] for segments in lines if segments]
+        assert [x for of_an_edge in ends[:-1] for x, _ in of_an_edge] == pytest.approx(edges)
+        assert ends[-1][0] == pytest.approx(interval)
+        drawn_at = [x for line in figure.axes[0].lines for x in line.get_xdata()]
+        assert drawn_at == pytest.approx([estimate])
 
 
 def test_many_cases_go_on_in_a_second_picture(tmp_path, monkeypatch, drawn):
@@ -221,7 +224,14 @@ def test_every_claim_has_a_mark_for_each_statement_and_none_touches_another(tmp_
         "CONFIRMED 1", "REFUTED 41", "ERROR 1", "not as declared 2"]
     ringed = [line.get_marker() for line in marks if line.get_markeredgecolor() == "black"]
     assert ringed == ["s", "X"]
-    assert {"A5  holds", "no statement"} < set(texts_of(axes))
+    assert texts_of(axes)[0] == "2 statements (1 holds, 1 false), by 43 claims"
+    assert {"A5", "✓ holds", "B3", "✗ false", "no statement"} < set(texts_of(axes))
+
+
+def test_claims_that_decide_no_statement_are_shown_without_statements(tmp_path, drawn):
+    write_verdicts(tmp_path, ("", "CONFIRMED", "CONFIRMED", 0))
+    list(plot.draw_all(Results(tmp_path), tmp_path))
+    assert texts_of(drawn[0].axes[0]) == ["1 claims", "no statement"]
 
 
 @pytest.mark.parametrize(("tables", "files"), [
@@ -247,6 +257,49 @@ def test_an_atlas_of_one_point_is_drawn(tmp_path, drawn):
     write_atlas(tmp_path, widths=(64,), keys=(2,))
     list(plot.draw_all(Results(tmp_path), tmp_path))
     assert len(drawn) == 2
+
+
+# --- in a page --------------------------------------------------------------------------------
+
+
+def test_pictures_of_a_page_name_their_colours_and_are_small(tmp_path):
+    pytest.importorskip("matplotlib")
+    write_verdicts(tmp_path, ("B8", "REFUTED", "REFUTED", 0), claim="three", cases=3)
+    write_claim(tmp_path, "three", SHAPES["three_verdicts"], law=["<&>", "\x1b", "中"])
+    write_atlas(tmp_path)
+    forests, others, css = plot.inline(Results(tmp_path))
+    assert set(others) == {"overview", "looks", "saturation", "jacobian"}
+    svg, again = forests["three"][0]
+    assert all(f"var(--{verdict.lower()})" in css for verdict in COLOURS if verdict != "ERROR")
+    assert "#" not in re.sub(r'light-dark\(.*?\)\)', "", css)
+    assert len(svg) < 6000
+    assert again.endswith('<use href="#fig-0" /></svg>')
+    assert [word in svg for word in ("&lt;&amp;&gt;", "\N{REPLACEMENT CHARACTER}", "中", "metadata",
+                                     "font-family", "DejaVu")] == [True] * 3 + [False] * 3
+    assert plot.inline(Results(tmp_path)) == (forests, others, css)
+
+
+def test_a_band_a_line_and_a_mark_survive_what_is_left_out(tmp_path):
+    pytest.importorskip("matplotlib")
+    write_verdicts(tmp_path, ("", "CONFIRMED", "CONFIRMED", 0), claim="one", cases=1)
+    write_claim(tmp_path, "one", [(0.5, 0.25, 0.75, 0, 1, "CONFIRMED", "")])
+    svg, css = plot.inline(Results(tmp_path))[0]["one"][0].svg, plot.inline(Results(tmp_path))[2]
+    looks = dict(re.findall(r"\.(s\d+)\{(.*?)\}", css))
+    paths = {looks[style]: [float(x) for x in re.findall(r"[ML](\S+) ", path)]
+             for path, style in re.findall(r'<path d="([^"]*)"[^>]*class="(s\d+)"', svg)}
+    band = paths["fill:var(--band)"]
+    line = paths["fill:none;stroke:var(--confirmed);stroke-width:2"]
+    middle = (band[0] + band[1]) / 2
+    assert line == pytest.approx([(band[0] + middle) / 2, (middle + band[1]) / 2], abs=0.1)
+    mark, = [float(x) for x, style in re.findall(r'<use [^>]*x="([^"]*)"[^>]*class="(s\d+)"', svg)
+             if looks[style] == "fill:var(--confirmed);stroke:var(--confirmed)"][:1]
+    assert mark == pytest.approx(middle, abs=0.1)
+
+
+def test_how_a_verdict_is_made_is_drawn_by_the_rule_itself(tmp_path, drawn):
+    plot.draw_looks(tmp_path)
+    assert [text for axes in drawn[0].axes for text in texts_of(axes) if text.isupper()] == [
+        "CONFIRMED", "REFUTED", "INCONCLUSIVE", "CONFIRMED"]
 
 
 # --- curves -----------------------------------------------------------------------------------

@@ -1,0 +1,114 @@
+"""From a results folder to what its page shows: rows, counts, and how the folder was made."""
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import metadata
+from typing import Any
+
+from mcverify.declare.claim import statement_ids
+from mcverify.declare.fault import UsageError
+from mcverify.judge.finding import ERROR
+from mcverify.report.surprises import surprises
+from mcverify.results.folder import Results
+from mcverify.results.ledger import OPEN, SIGNS, ledger_of
+from mcverify.results.reader import read_about
+from mcverify.verdict import CASE_ERROR_RATE, COLOURS, LOOKS, SUITE_ERROR_RATE, Verdict, budget
+
+# Of each claim its forest plots, then other pictures by name, then the style sheet of all. Each is
+# SVG as it is drawn, and as it is shown once more.
+Pictures = tuple[Mapping[str, Sequence[tuple[str, str]]], Mapping[str, tuple[str, str]], str]
+Row = dict[str, Any]
+
+# The marks of the pictures, as letters; each with the outcome whose colour it has.
+OUTCOMES = {"CONFIRMED": "●", "REFUTED": "■", "INCONCLUSIVE": "◇", ERROR: "✖"}
+LOOK = SIGNS | {outcome: (sign, outcome) for outcome, sign in OUTCOMES.items()}
+SHOWN = 5  # of the surprises
+
+
+def contents(results: Results, draw: Callable[[Results], Pictures]) -> dict[str, Any]:
+    """All that the page is made of, by the names that its template uses.
+
+    UsageError if the folder holds no verdicts, or a damaged table.
+    """
+    verdicts = results.read("verdicts")
+    if not verdicts:
+        raise UsageError(f"{results.folder}: has no verdicts yet; run `mcverify run` first")
+    file = results.folder / "run.json"
+    run = read_about(file) if file.exists() else {}
+    forests, others, style = draw(results)
+    claims = {row["claim"]: row for row in _claims(results, verdicts, run)}
+    drawn: set[str] = set()
+
+    def shown(names: Sequence[str]) -> list[Row]:
+        """Claims with their pictures, which are drawn once in a page."""
+        told = [claims[name] | {"pictures": [part[name in drawn] for part in forests[name]],
+                                "first": name not in drawn} for name in names]
+        drawn.update(names)
+        return told
+
+    statements = [_statement(row, shown(row["claims"].split()), _options(run))
+                  for row in ledger_of(results).to_dict("records")]
+    others_ids = {row["id"] for row in statements}
+    alone = [claims[row["claim"]] | {"claims": shown([row["claim"]])} for row in verdicts
+             if not others_ids & set(statement_ids(row["decides"]))]
+    tables = [("statements", statements), ("claims", alone)]
+    controls = [(row["controls"], row["controls_refuted"]) for row in claims.values()]
+    cases, near = (sum(int(row[name]) for row in verdicts) for name in ("cases", "controls"))
+    standing = {row["id"] for row in statements if row["kind"] != OPEN}
+    return {
+        "tables": {name: rows for name, rows in tables if rows},
+        "kinds": {name: [kind for kind in LOOK if kind in {row["kind"] for row in rows}]
+                  for name, rows in tables},
+        "counts": Counter(row["kind"] for _, rows in tables for row in rows),
+        "notes": list(dict.fromkeys(row["note"] for row in statements)),
+        "surprises": [each for each in surprises(results) if each.statement in standing][:SHOWN],
+        "unexpected": [row for row in claims.values() if not row["as_declared"]],
+        "claims": len(verdicts), "cases": cases, "controls": near,
+        "missed": near - sum(int(refuted) for _, refuted in controls),
+        "pictures": {name: part[0] for name, part in others.items()}, "style": style,
+        "look": LOOK, "colours": COLOURS, "looks": LOOKS, "run": run,
+        "package": metadata("mcverify"),
+        "rate": run.get("error_rate", CASE_ERROR_RATE), "suite_rate": SUITE_ERROR_RATE,
+        "budget": budget(cases + near, run.get("error_rate", CASE_ERROR_RATE)),
+    }
+
+
+def _claims(results: Results, verdicts: list[dict[str, str]], run: Row) -> Iterator[Row]:
+    """A row a claim."""
+    near: dict[str, list[Row]] = {}
+    for row in results.read("controls"):
+        at, _, changed = row["case"].removeprefix(row["claim"]).strip("-").rpartition("control-")
+        near.setdefault(row["claim"], []).append(
+            row | {"changed": changed, "at": at.strip("-")})
+    for row in verdicts:
+        outcome = row["verdict"] if row["errors"] == "0" else ERROR
+        yield row | {
+            "id": row["claim"], "note": "", "kind": outcome, "text": row["sentence"],
+            "correction": "", "as_declared": outcome == row["expected"] and (
+                outcome != Verdict.CONFIRMED or row["controls"] == row["controls_refuted"]),
+            "near": near.get(row["claim"], []), "basis": row.get("basis", ""),
+            "command": f"mcverify run {shlex.quote(_word(row))}{_options(run)}"}
+
+
+def _statement(row: Row, claims: list[Row], options: str) -> Row:
+    """A row of the ledger, with the command that judges all claims which decide it."""
+    files = [_word(claim) for claim in claims if _word(claim) != claim["claim"]]
+    words = shlex.join([row["id"], *files])
+    return {"id": row["id"], "note": row["note"], "kind": row["judgement"],
+            "text": row["statement"], "correction": row["correction"], "claims": claims,
+            "cases": sum(int(claim["cases"]) for claim in claims), "basis": "",
+            "command": f"mcverify run {words}{options}" if claims else ""}
+
+
+def _word(row: Mapping[str, str]) -> str:
+    """The word by which `mcverify run` knows a claim: its name, or its file and name."""
+    file = row.get("origin", "")
+    return f"{file}::{row['claim']}" if file.endswith(".py") else row["claim"]
+
+
+def _options(run: Row) -> str:
+    """What a rerun must be told to be the same."""
+    seed, rate = run.get("seed", 0), run.get("error_rate", CASE_ERROR_RATE)
+    return (f" --seed {seed}" if seed else "") + (
+        f" --error-rate {rate!r}" if rate != CASE_ERROR_RATE else "")
