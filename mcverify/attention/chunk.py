@@ -44,15 +44,16 @@ class Chunk:
     refusal : why pairs of all tokens may not be formed, "" if they may. Under a law that ties a
         token's key to its own query, the law of a block's scores depends on the number of tokens,
         so a claim on all pairs must say that number.
+    noting : whether scores are remembered, so that ``made`` can tell which a body returned.
     """
 
-    def __init__(self, q: Array, k: Array, refusal: str = "") -> None:
+    def __init__(self, q: Array, k: Array, refusal: str = "", noting: bool = True) -> None:
         for x in (q, k):
             x.setflags(write=False)
-        self._q, self._k, self.refusal = q, k, refusal
+        self._q, self._k, self.refusal, self.noting = q, k, refusal, noting
         self._sums = fingerprint(q), fingerprint(k)
         self._kept: dict[Hashable, Array] = {}
-        self._made: list[tuple[Array, Scores, Callable[[Array], bool]]] = []
+        self._made: list[tuple[Array, Scores, float]] = []
         self._rows: list[tuple[Array, tuple[int, float], float]] = []
 
     @property
@@ -81,10 +82,11 @@ class Chunk:
             (q, self._q), (k, self._k))) else 0
 
     def kept(self, name: Hashable, make: Callable[[], Array]) -> Array:
-        """A copy of what several bodies ask for by a name; made when it is first asked for."""
+        """What several bodies ask for by a name, made when it is first asked for; read-only."""
         if name not in self._kept:
-            self._kept[name] = np.asarray(make())
-        return self._kept[name].copy()
+            self._kept[name] = made = np.asarray(make())
+            made.setflags(write=False)
+        return self._kept[name]
 
     def handed_rows(self, s: Array, keys: int, scale: float) -> Array:
         """Rows of scores of the chunk, whose weights are then computed once for all bodies."""
@@ -96,21 +98,15 @@ class Chunk:
         """The softmax of s that ``make`` makes; kept if s are rows of the chunk, and unchanged."""
         for rows, name, sum_ in self._rows:
             if rows is s and fingerprint(s) == sum_:
-                return self.kept(name, make)
+                return self.kept(name, make).copy()
         return make()
 
-    def note(self, q: Array, k: Array, which: Scores, make: Callable[[], Array]) -> Array:
-        """The scores that ``make`` makes; remembered if q and k are the chunk's own.
-
-        Or the first coordinates of them: those are not kept, so that a sum tells them again.
-        """
-        s = make()
-        if self.owns(q, k):
-            self._made.append((s, which, lambda values: np.array_equal(values, make())))
-        elif width := self._width(q, k):
-            sum_ = fingerprint(s)
-            self._made.append((s, which._replace(width=width),
-                               lambda values: fingerprint(values) == sum_))
+    def note(self, q: Array, k: Array, which: Scores, s: Array) -> Array:
+        """Scores as they were made, remembered if q and k are the chunk's own, or the first
+        coordinates of them."""
+        if self.noting and (width := self._width(q, k)):
+            own = which if self.owns(q, k) else which._replace(width=width)
+            self._made.append((s, own, fingerprint(s)))
         return s
 
     def made(self, values: Any) -> Made | None:
@@ -128,8 +124,9 @@ class Chunk:
             for own, vectors in ((self._q, Vectors("q")), (self._k, Vectors("k"))):
                 if _same(values, own):
                     return vectors
-        return next((which for s, which, unchanged in self._made
-                     if s is values and unchanged(s)), None)
+        return next((which for s, which, sum_ in self._made
+                     if s is values and fingerprint(s) == sum_), None)
+
 
     def forget(self) -> None:
         """Let go of the scores that a body has made."""

@@ -22,20 +22,20 @@ def _cross(q: Array, k: Array, scale: float) -> Array:
 
 
 def _shared(q: Array, k: Array, name: Hashable, make: Callable[[], Array]) -> Array:
-    """What ``make`` makes; of a chunk's own queries and keys, made once for all bodies."""
+    """What ``make`` makes; of a chunk's own queries and keys, made once for all bodies, and then
+    read-only."""
     chunk = chunk_of(q, k)
     return chunk.kept(name, make) if chunk and chunk.owns(q, k) else np.asarray(make())
 
 
 def _times(s: Array, scale: float) -> Array:
-    if scale != 1.0:
-        s *= s.dtype.type(scale)
-    return s
+    """A new array, unless there is nothing to scale and nobody else who holds s."""
+    return s if scale == 1.0 and s.flags.writeable else s * s.dtype.type(scale)
 
 
-def _noted(q: Array, k: Array, pairs: Pairs, scale: float, make: Callable[[], Array]) -> Array:
+def _noted(q: Array, k: Array, pairs: Pairs, scale: float, s: Array) -> Array:
     chunk = chunk_of(q, k)
-    return make() if chunk is None else chunk.note(q, k, Scores(pairs, scale), make)
+    return s if chunk is None else chunk.note(q, k, Scores(pairs, scale), s)
 
 
 def scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -45,7 +45,7 @@ def scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     array([[[5.]]])
     """
     check_all_pairs(q, k)
-    return _noted(q, k, "all", scale, lambda: _cross(q, k, scale))
+    return _noted(q, k, "all", scale, _cross(q, k, scale))
 
 
 def matched_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -54,10 +54,8 @@ def matched_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     >>> matched_scores(np.array([[[1.0, 2.0], [1.0, 0.0]]]), np.array([[[3.0, 1.0], [7.0, 9.0]]]))
     array([[5., 7.]])
     """
-    def make() -> Array:
-        return _times(np.asarray(np.einsum("...d,...d->...", q, k)), scale)
-
-    return _noted(q, k, "matched", scale, make)
+    s = _times(np.asarray(np.einsum("...d,...d->...", q, k)), scale)
+    return _noted(q, k, "matched", scale, s)
 
 
 def other_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -67,15 +65,12 @@ def other_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     array([[[5.],
             [6.]]])
     """
-    def make() -> Array:
-        s = _cross(q, k, scale)
-        *lead, tokens, _ = s.shape
-        # Cut after each diagonal entry, the matrix falls into runs of exactly the others.
-        runs = s.reshape(*lead, tokens * tokens)[..., 1:].reshape(*lead, tokens - 1, tokens + 1)
-        return runs[..., :-1].reshape(*lead, tokens, tokens - 1)
-
+    s = _cross(q, k, scale)
+    *lead, tokens, _ = s.shape
+    # Cut after each diagonal entry, the matrix falls into runs of exactly the others.
+    runs = s.reshape(*lead, tokens * tokens)[..., 1:].reshape(*lead, tokens - 1, tokens + 1)
     # Without its own key a query meets independent keys only, so that nothing is refused.
-    return _noted(q, k, "other", scale, make)
+    return _noted(q, k, "other", scale, runs[..., :-1].reshape(*lead, tokens, tokens - 1))
 
 
 def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:

@@ -1,5 +1,6 @@
 """From one chunk of a world to the table of each case that lives in it; runs in the workers."""
 
+import pickle
 import random
 import traceback
 from functools import partial
@@ -93,29 +94,40 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
     except own_faults() as error:
         return Measurement(b"", [describe(error)] * len(cases))
     chunk = Chunk(q, k)
-    outcomes: list[Outcome] = []
-    for index, case in enumerate(cases):
-        note_step(index)
-        chunk.refusal = refusal(case, world)
-        outcome = _outcome(case, world, chunk, seed, first)
-        if chunk.changed():
-            outcome = ("the body changed q or k, which are shared with other claims; work on a "
-                       "copy")
-            chunk = Chunk(*world.draw(seed, first, blocks))
-        outcomes.append(outcome)
+    outcomes = [_outcome(index, case, world, chunk, seed, first)
+                for index, case in enumerate(cases)]
+    # What bodies share is looked at once; only if it has changed, after each of them.
+    if chunk.changed() or randomness.touched():
+        outcomes = [_alone(index, case, world, seed, first, blocks)
+                    for index, case in enumerate(cases)]
     return Measurement(digest, outcomes)
 
 
-def _outcome(case: Case, world: World, chunk: Chunk, seed: int, first: int) -> Outcome:
-    randomness = GlobalRandomness()
+def _outcome(
+    index: int, case: Case, world: World, chunk: Chunk, seed: int, first: int
+) -> Outcome:
+    note_step(index)
+    chunk.refusal = refusal(case, world)
     try:
         measured = block_values(case, world, chunk, seed, first)
-        randomness.untouched("the body")
         if first == 0:
             _check_body(case, world, chunk, measured.table, seed)
     except own_faults() as error:
         return describe(error)
     return measured
+
+
+def _alone(index: int, case: Case, world: World, seed: int, first: int, blocks: int) -> Outcome:
+    """The outcome on draws of its own, where a body that changes what others share has a fault."""
+    randomness, chunk = GlobalRandomness(), Chunk(*world.draw(seed, first, blocks))
+    outcome = _outcome(index, case, world, chunk, seed, first)
+    if chunk.changed():
+        return "the body changed q or k, which are shared with other claims; work on a copy"
+    try:
+        randomness.untouched("the body")
+    except ValueError as error:
+        return describe(error)
+    return outcome
 
 
 def _piece(world: World, seed: int, piece: int, blocks: int) -> tuple[Array, Array]:
@@ -155,22 +167,25 @@ class GlobalRandomness:
     """The global random states of NumPy and Python, which nothing that is measured may touch."""
 
     def __init__(self) -> None:
-        self.states = self._now()
+        self.numpy, self.python = self._now()
+
+    def touched(self) -> bool:
+        """Whether somebody has drawn from them or set them; they are put back."""
+        if self._now() == (self.numpy, self.python):
+            return False
+        np.random.set_state(pickle.loads(self.numpy))  # noqa: NPY002
+        random.setstate(self.python)
+        return True
 
     def untouched(self, who: str) -> None:
-        """Raise ValueError if ``who`` has drawn from them or set them; they are put back."""
-        (numpy_then, python_then), (numpy_now, python_now) = self.states, self._now()
-        if python_now == python_then and all(
-                np.array_equal(x, y) for x, y in zip(numpy_then, numpy_now, strict=True)):
-            return
-        np.random.set_state(numpy_then)  # noqa: NPY002
-        random.setstate(python_then)
-        raise ValueError(f"{who} used the global random state, which others may move; draw from "
-                         "the rng that it is given")
+        """Raise ValueError if ``who`` has touched them."""
+        if self.touched():
+            raise ValueError(f"{who} used the global random state, which others may move; draw "
+                             "from the rng that it is given")
 
     @staticmethod
-    def _now() -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        return np.random.get_state(), random.getstate()  # type: ignore[return-value]  # noqa: NPY002
+    def _now() -> tuple[bytes, tuple[Any, ...]]:
+        return pickle.dumps(np.random.get_state(legacy=False)), random.getstate()  # noqa: NPY002
 
 
 def refusal(case: Case, world: World) -> str:
@@ -194,13 +209,13 @@ def block_values(
     if "rng" in parameters(claim.body):
         path = (first,) if piece is None else (first, piece)
         available["rng"] = generator(seed, str(case), *path)
-    blocks = len(chunk.q)
+    blocks, chunk.noting = len(chunk.q), statistic.learns
     try:
         with np.errstate(all="ignore"):
             values = call(claim.body, available)
             _check_values(values, blocks)
             table = statistic.block_values(values)
-            made = chunk.made(values)
+            made = chunk.made(values) if chunk.noting else None
     finally:
         chunk.forget()
     if len(table) != blocks:
