@@ -11,7 +11,7 @@ from mcverify.judge.processes import Killed
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
-from mcverify.verdict import FIRST_LOOK, LOOKS, looks
+from mcverify.verdict import FIRST_LOOK, looks
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Schedule:
         undecided = []
         for trial in group.trials:
             before = trial.foreseen
-            finding = trial.judged(last=group.look == LOOKS - 1)
+            finding = trial.judged(looks()[group.look][1])
             self.watch.foresee(trial.cost, before, trial.foreseen)
             if finding:
                 yield finding

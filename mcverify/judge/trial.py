@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from mcverify.attention.chunk import Made
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.judge.finding import Finding
@@ -19,11 +20,12 @@ from mcverify.judge.measure import (
     own_faults,
     refer,
 )
-from mcverify.judge.watch import last_block
+from mcverify.judge.watch import last_block, wide
 from mcverify.judge.world import statistic_of, world_of
 from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.betting import threshold
 from mcverify.statistic.jackknife import wrong_influence
+from mcverify.statistic.studentised import CALIBRATED_FROM
 from mcverify.verdict import Verdict, judge, look_rate, looks
 
 Array = NDArray[np.float64]
@@ -40,7 +42,9 @@ class Trial:
         self.claimed = (math.nan, math.nan)
         self.outcomes: dict[int, Outcome] = {}  # of the chunks since the last look, by first block
         self.tables: list[Array] = []
+        self.informed_by: Made | None = None  # what the body returns, if that is known
         self.statistic = case.claim.statistic
+        self.rests = 0.0  # blocks before which no verdict is in sight
         if case.claim.draws:
             self.reference, self.world = refer(case), world_of(case)
             self.cost = self.world.tokens * self.world.d_k  # of a block
@@ -64,28 +68,45 @@ class Trial:
         missing = self.statistic.missing_moments(self.world.law)
         return self._open(UNKNOWN, missing) if missing else None
 
-    def judged(self, last: bool) -> Finding | None:
-        """The verdict after a look; None if more must be drawn."""
+    def judged(self, blocks: int) -> Finding | None:
+        """The verdict after a look, which has seen so many blocks; None if more must be drawn."""
+        if blocks < self.rests and not any(isinstance(x, str) for x in self.outcomes.values()):
+            return None
         try:
             if fault := self._take_in():
                 return self._broken(fault)
+            if self.statistic.rests_on is Basis.CALIBRATED and blocks < CALIBRATED_FROM:
+                self.rests = CALIBRATED_FROM
+                return None
             rate = look_rate(self.error_rate, self.statistic.at_all_looks)
-            self.foreseen = len(self.tables[0])
             found = self.statistic.estimate(self.tables[0], rate)
         except Exception as error:
             return self._broken(describe(error))
         if math.isnan(found.value):
             return self._broken(f"the {self.statistic.name} of these values is not a number")
         if not found.reason and self._verdict(found) is not Verdict.INCONCLUSIVE:
+            self.foreseen = blocks
             return self._decided(found)
-        if last or found.final:
+        each = self.tables[0].size // blocks
+        later = [stop for _, stop in looks() if stop > blocks and stop * each <= MAX_TABLE]
+        if found.final or blocks == looks()[-1][1]:
             return self._open(found, found.reason or "the measured interval still crosses an edge "
                                                      "of the claimed one")
-        if 2 * self.tables[0].size > MAX_TABLE:
+        if not later:
             return self._open(found, f"one more look would keep over {MAX_TABLE} numbers; let the "
                                      "body return fewer a block")
-        self.foreseen = last_block(found, self.claimed, self.foreseen)
+        self.foreseen = last_block(found, self.claimed, blocks)
+        self.rests = min(self._undecided_until(found, blocks), later[-1])
         return None
+
+    def _undecided_until(self, found: Estimate, blocks: int) -> float:
+        """Blocks before which a verdict would be a surprise, so that it is not looked for.
+
+        As if the estimate would move away from the nearest edge by two standard errors. Half an
+        interval narrows with the root of the blocks; in a stated range, at most with the blocks.
+        """
+        ratio = wide(found, self.claimed, 2 * found.stderr)
+        return blocks * (ratio if self.statistic.support else ratio**2)
 
     def _take_in(self) -> str:
         """Take in the outcomes since the last look, in the order of their blocks.
@@ -99,14 +120,17 @@ class Trial:
             if isinstance(outcome, str):
                 return f"{outcome} (seed {self.seed}, chunk at block {first})"
             fresh.append(outcome)
-        first_look = not self.tables
+        first_look, made = not self.tables, {each.made for each in fresh}
+        if self.informed_by and made != {self.informed_by}:
+            return ("the body returned what it was handed or made of it at first, and now others; "
+                    "treat all blocks alike")
         if first_look:
             if len(fresh) >= PIECES and len(fresh[0].table) > 1:
                 check_pieces("the law or the body", [each.table for each in fresh])
-            made = fresh[0].made
-            if made and self.statistic.learns and {each.made for each in fresh} == {made}:
+            if len(made) == 1 and self.statistic.learns:
+                self.informed_by = next(iter(made))
                 self.statistic = self.statistic.informed(known_values(
-                    self.world, made, self.statistic.power))
+                    self.world, self.informed_by, self.statistic.power))
         self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
         return wrong_influence(self.statistic, self.tables[0]) if first_look else ""
 

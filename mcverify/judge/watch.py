@@ -55,16 +55,31 @@ class Watch:
         return max(0.0, total / self.done - 1) * (time.monotonic() - self.started)
 
 
+def wide(found: Estimate, claimed: tuple[float, float], farther: float = 0.0) -> float:
+    """How many times as wide as may be the interval is, were the edges so much farther off.
+
+    0 where it is not known.
+
+    >>> wide(Estimate(1, 0.1, -2, 4), (0, 2)), wide(Estimate(1, 0.1, 0, 2), (0, 2), farther=1.0)
+    (3.0, 0.5)
+    """
+    ratio = 0.0
+    for edge in claimed:
+        half = found.value - found.low if edge < found.value else found.high - found.value
+        away = abs(found.value - edge) + farther
+        if 0 < half < math.inf and away > 0:
+            ratio = max(ratio, half / away)
+    return ratio
+
+
 def last_block(found: Estimate, claimed: tuple[float, float], blocks: int) -> int:
     """The end of the look at which a verdict is foreseen, an interval narrowing as 1/√blocks.
 
     It is after this one, of so many blocks, and at most the last there is.
 
     >>> last_block(Estimate(1.0, 0.1, 0.4, 1.6), (0.8, 1.2), 512)
-    8192
+    6144
     """
-    edge = min(abs(found.value - edge) for edge in claimed)
-    half = max(found.high - found.value, found.value - found.low)
-    needed = blocks * (half / edge) ** 2 if 0 < half < math.inf and edge > 0 else 0.0
+    needed = blocks * wide(found, claimed) ** 2
     ends = [stop for _, stop in looks() if stop > blocks]
     return next((stop for stop in ends if stop >= needed), ends[-1])

@@ -16,7 +16,7 @@ from mcverify.statistic import Statistic
 Array = NDArray[np.float64]
 
 CHUNK_NUMBERS = 2**19  # 4 MiB: large enough to forget the overhead, small enough to stay in cache
-MAX_TOKENS = 40  # of a block: 11√d_k serve a block best, but the first look has 512 blocks
+MAX_TOKENS = 40  # of a block: 11√d_k serve a block best, but an interval needs many blocks
 
 
 @dataclass(frozen=True)
@@ -92,4 +92,5 @@ def generator(seed: int, name: str, *path: int) -> np.random.Generator:
     """
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
     key = (int.from_bytes(digest, "little"), *path)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+    sequence = np.random.SeedSequence(seed, spawn_key=key)
+    return np.random.Generator(np.random.SFC64(sequence))  # a fifth faster than the default

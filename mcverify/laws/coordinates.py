@@ -117,17 +117,21 @@ def _exponential(rng: Rng, shape: tuple[int, ...]) -> Array:
     return rng.standard_exponential(shape) - 1.0
 
 
+# Every byte's eight random bits as signs.
+SIGNS = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) - 1.0
+
+
 def _signs(rng: Rng, shape: tuple[int, ...]) -> Array:
-    # One random bit a sign: an order of magnitude faster than drawing integers.
     count = math.prod(shape)
-    bits = np.unpackbits(np.frombuffer(rng.bytes((count + 7) // 8), np.uint8), count=count)
-    return (2.0 * bits.astype(np.float64) - 1.0).reshape(shape)
+    drawn = np.frombuffer(rng.bytes((count + 7) // 8), np.uint8)
+    return np.take(SIGNS, drawn, axis=0).reshape(-1)[:count].reshape(shape)
 
 
 def _laplace(rng: Rng, shape: tuple[int, ...]) -> Array:
     # A signed exponential takes a third of the time of Generator.laplace, which needs a logarithm.
-    x = rng.standard_exponential(shape)
-    x *= math.sqrt(0.5) * _signs(rng, shape)
+    x, signs = rng.standard_exponential(shape), _signs(rng, shape)
+    signs *= math.sqrt(0.5)
+    x *= signs
     return x
 
 

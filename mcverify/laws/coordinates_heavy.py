@@ -45,8 +45,10 @@ def student_t(df: float) -> Iid:
 
 
 def _student_t(rng: Rng, shape: tuple[int, ...], df: float) -> Array:
-    scale = math.sqrt((df - 2) / df) if df > 2 else 1.0
-    return scale * rng.standard_t(df, shape)
+    if df == 1:
+        return rng.standard_cauchy(shape)  # a ratio of normal numbers: half the time
+    x = rng.standard_t(df, shape)
+    return math.sqrt((df - 2) / df) * x if df > 2 else x
 
 
 def sparse(share: float) -> Iid:
@@ -64,8 +66,10 @@ def sparse(share: float) -> Iid:
 
 
 def _sparse(rng: Rng, shape: tuple[int, ...], share: float) -> Array:
-    scale = 1 / math.sqrt(share)
-    return np.where(rng.random(shape) < share, scale * rng.standard_normal(shape), 0.0)
+    chosen = rng.random(shape) < share
+    x = np.zeros(shape)
+    x[chosen] = rng.standard_normal(np.count_nonzero(chosen)) / math.sqrt(share)
+    return x
 
 
 def stable(alpha: float) -> Iid:

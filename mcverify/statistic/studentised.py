@@ -14,6 +14,7 @@ from mcverify.statistic.estimate import Estimate, no_interval
 
 Array = NDArray[np.float64]
 
+CALIBRATED_FROM = 512  # blocks: values that are equal in fewer may well not be so in more
 MIN_SPREAD = 1e-12  # of the estimate's scale: below it the spread is rounding, not sampling
 
 

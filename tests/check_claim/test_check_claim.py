@@ -356,8 +356,8 @@ def test_laws_of_mcverify_alone_are_left_to_its_own_tests():
 
 
 @pytest.mark.parametrize(("within", "blocks", "reason"), [
-    # The rate of a look is 8.3e-12: 6.8 standard errors, of which 4,659 blocks make 0.1.
-    (0.1, 8192, ""), (10.0, 512, ""), (1e-4, 2**20, "about 4.7e+09 blocks would be needed, and"),
+    # The rate of a look is 3.7e-12: 6.9 standard errors, of which 4,876 blocks make 0.1.
+    (0.1, 6144, ""), (10.0, 512, ""), (1e-4, 2**20, "about 4.9e+09 blocks would be needed, and"),
 ])
 def test_blocks_are_foreseen_from_margin_and_spread(within, blocks, reason):
     table = np.array([[0.0], [2.0]] * 50)  # mean 1, standard deviation 1, no skewness

@@ -186,12 +186,12 @@ def writes(q):
     (raises, "RuntimeError: no luck"),
     (gives_nan, "NaN or infinite values out of"),
     (overflows, "NaN or infinite values out of"),
-    (drops_blocks, "the first axis must be the 512 blocks"),
-    (drops_all, r"returned shape \(\); the first axis must be the 512 blocks"),
+    (drops_blocks, "the first axis must be the 128 blocks"),
+    (drops_all, r"returned shape \(\); the first axis must be the 128 blocks"),
     (is_empty, "empty array of shape"),
     (is_complex, "complex128 values; they must be real"),
     (gives_a_tuple, "the body returned a tuple; this statistic takes one array"),
-    (gives_a_list, "the first axis must be the 512 blocks"),
+    (gives_a_list, "the first axis must be the 128 blocks"),
     (writes, "read-only"),
 ])
 def test_a_body_that_breaks_is_an_error_that_says_seed_and_reason(function, message):
@@ -238,7 +238,7 @@ class Bad:
 
 
 @pytest.mark.parametrize(("fault", "message"), [
-    ("shape", r"drew k of shape \(512, 31, 7\); it must be .* = \(512, 31, 8\)"),
+    ("shape", r"drew k of shape \(128, 31, 7\); it must be .* = \(128, 31, 8\)"),
     ("nan", "drew k with NaN or infinite entries"),
     ("list", "drew k of shape list"),
     ("raise", "OSError: disk"),
