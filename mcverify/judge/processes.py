@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from multiprocessing import (
     connection,
     forkserver,
@@ -130,20 +131,21 @@ def _calls_in(
     made: "list[_Worker]", function: Function, calls: Calls, on_step: OnStep = _ignore
 ) -> Iterator[tuple[int, Any]]:
     waiting = iter(enumerate(calls))
+    ahead: list[tuple[int, tuple[Any, ...]]] = []  # a call, made ready while others are under way
     at_work: dict[_Worker, int] = {}
 
     def begin(worker: _Worker) -> None:
-        for index, call in waiting:
+        for index, call in [ahead.pop()] if ahead else islice(waiting, 1):
             worker.begin(function, call)
             at_work[worker] = index
             on_step(index, -1)
-            return
 
     try:
         while True:
             for worker in made:
                 if worker not in at_work:
                     begin(worker)
+            ahead.extend(islice(waiting, 1 - len(ahead)))
             if not at_work:
                 return
             ready = set(connection.wait([sign for worker in at_work for sign in worker.signs]))

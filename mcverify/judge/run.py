@@ -31,20 +31,12 @@ def run(
     if not (isinstance(seed, int) and seed >= 0):
         raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
     _check_laws(cases)
-    running = []
-    for case in cases:
-        trial = Trial(case, seed, error_rate)
-        watch.at(0, str(case))
-        if finding := trial.without_drawing():
-            yield finding
-        else:
-            running.append(trial)
-    if not running:
-        return
-    schedule = Schedule(running, seed, watch)
+    schedule = Schedule([Trial(case, seed, error_rate) for case in cases], seed, watch)
     with workers(jobs) as spread:
         for index, result in spread(measure, schedule, on_step=schedule.at):
+            yield from schedule.said()
             yield from schedule.settle(index, result)
+    yield from schedule.said()
 
 
 def _check_laws(cases: Iterable[Case]) -> None:

@@ -1,6 +1,6 @@
 """Which chunks are to be measured next: worlds by worlds, look by look, costly ones first."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Any
@@ -23,6 +23,12 @@ class Group:
     look: int
     awaited: int = 0
 
+    @property
+    def cost(self) -> int:
+        """Of all its blocks at this look, in a unit of its own."""
+        start, stop = looks()[self.look]
+        return (stop - start) * sum(trial.cost for trial in self.trials)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -39,32 +45,66 @@ class Schedule:
 
     An iterator that may go on after it has ended, when ``settle`` has added to it. Early looks come
     first, so that what is decided soon is kept soon; at a look, groups with the most work, so that
-    none is left to its end. Nobody waits for all groups to end a look.
+    none is left to its end. Nobody waits for all groups to end a look. What needs no draws is done
+    here while others draw: predictions just before their world's first chunk, and calculations one
+    by one.
     """
 
-    def __init__(self, trials: Iterable[Trial], seed: int, watch: Watch) -> None:
+    def __init__(self, trials: Sequence[Trial], seed: int, watch: Watch) -> None:
         self.seed, self.watch = seed, watch
-        self.waiting: list[tuple[int, float, int, Task]] = []  # a heap
+        self.waiting: list[tuple[int, int, int, Task]] = []  # a heap
         self.counted = 0
         self.issued: list[Task] = []
         self.drawn: dict[World, dict[bytes, int]] = {}  # first blocks of chunks, by their digests
+        self.findings: list[Finding] = []  # made on the way
+        self.calculations = [trial for trial in trials if not trial.case.claim.draws]
         worlds: dict[World, list[Trial]] = {}
         for trial in trials:
-            worlds.setdefault(trial.world, []).append(trial)
-            watch.unseen += trial.cost * FIRST_LOOK
-        for world, those in worlds.items():
-            self._look(Group(world, those, 0))
+            if trial.case.claim.draws:
+                worlds.setdefault(trial.world, []).append(trial)
+                watch.unseen += trial.cost * FIRST_LOOK
+        self.unopened = sorted((Group(world, those, 0) for world, those in worlds.items()),
+                               key=lambda group: group.cost)
 
     def __iter__(self) -> "Schedule":
         return self
 
     def __next__(self) -> tuple[Any, ...]:
+        self._calculate(1)
+        while self.unopened and not (self.waiting and self.waiting[0][0] == 0):
+            self._open(self.unopened.pop())
         if not self.waiting:
+            self._calculate(len(self.calculations))
             raise StopIteration
         *_, task = heappop(self.waiting)
         self.issued.append(task)
         references = [trial.reference for trial in task.trials]
         return references, self.seed, task.first, task.blocks
+
+    def _open(self, group: Group) -> None:
+        """Predict, and begin with the first look at what remains."""
+        group.trials = [trial for trial in group.trials if not self._said(trial)]
+        if group.trials:
+            self._look(group)
+
+    def _calculate(self, count: int) -> None:
+        for trial in self.calculations[:count]:
+            self._said(trial)
+        del self.calculations[:count]
+
+    def _said(self, trial: Trial) -> bool:
+        """Whether there is a finding without draws, which is then kept."""
+        self.watch.at(-1, str(trial.case))
+        finding = trial.without_drawing()
+        self.watch.at_work.pop(-1, None)
+        if finding:
+            self.findings.append(finding)
+        return finding is not None
+
+    def said(self) -> Iterator[Finding]:
+        """The findings that needed no draws, each once."""
+        while self.findings:
+            yield self.findings.pop()
 
     def at(self, index: int, step: int) -> None:
         """A call that was issued has come to a step of its own."""
@@ -118,8 +158,6 @@ class Schedule:
             self._add(Task(group, tuple(group.trials), first, blocks))
 
     def _add(self, task: Task) -> None:
-        start, stop = looks()[task.group.look]
-        cost = (stop - start) * sum(trial.cost for trial in task.trials)
         self.counted += 1
         task.group.awaited += 1
-        heappush(self.waiting, (task.group.look, -cost, self.counted, task))
+        heappush(self.waiting, (task.group.look, -task.group.cost, self.counted, task))

@@ -76,7 +76,7 @@ class Trial:
             if fault := self._take_in():
                 return self._broken(fault)
             if self.statistic.rests_on is Basis.CALIBRATED and blocks < CALIBRATED_FROM:
-                self.rests = CALIBRATED_FROM
+                self.rests = self.foreseen = CALIBRATED_FROM
                 return None
             rate = look_rate(self.error_rate, self.statistic.at_all_looks)
             found = self.statistic.estimate(self.tables[0], rate)
