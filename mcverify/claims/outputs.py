@@ -31,7 +31,7 @@ def of_pairs(x):
        within=absolute(0.03), decides="C12", over=grid(law=laws.normal, d_k=64, keys=KEYS),
        controls=grid(power=0.4) + grid(own_values=True))
 def strangers_become_alike(q, k, keys, d_k, rng, power=0.5, own_values=False):
-    """Divided by √d_k, outputs of independent queries over the same 128 keys and values have E o·o' = 0.38 E ‖o‖², which e⁻¹ is the limit of."""
+    """Divided by √d_k, outputs of independent queries over the same 128 keys and values have E o·o' = 0.39 E ‖o‖²."""
     o = layer(q, k, keys, d_k, power, rng, own_values)
     products = o @ np.swapaxes(o, 1, 2)
     return of_pairs(products), np.trace(products, axis1=1, axis2=2) / o.shape[1]
@@ -41,7 +41,7 @@ def strangers_become_alike(q, k, keys, d_k, rng, power=0.5, own_values=False):
        within=absolute(0.03), decides="C12", over=grid(law=laws.normal, d_k=2 * 16, tokens=KEYS),
        controls=grid(groups=2))
 def heads_of_a_group_are_alike(q, k, d_k, rng, groups=1):
-    """Two heads of queries that share keys and values, as in grouped-query attention, give a token outputs that are as alike: E o·o' = 0.38 E ‖o‖²."""
+    """Two heads of queries that share keys and values, as in grouped-query attention, give a token outputs that are as alike: E o·o' = 0.39 E ‖o‖²."""
     width = d_k // 2
     p = softmax(head_scores(q[:, :32], k[..., :groups * width], 2, groups, width**-0.5))
     o = outputs(p, rng.standard_normal((len(k), groups, k.shape[1], WIDTH)))
@@ -51,7 +51,7 @@ def heads_of_a_group_are_alike(q, k, d_k, rng, groups=1):
 @claim(exact, equals=theory.many_keys.alikeness, within=absolute(0.01), decides="C12",
        over=grid(sigma=[0.125, 0.5, 1.0], keys=[512, 65536]))
 def alikeness_of_strangers(sigma, keys):
-    """For scores of N(0, σ²) that ratio, 1/(n E Σp²), tends to e^(−σ²) with the number n of keys: 0.98 at σ = 1/8, which dividing by d_k = 64 gives, and 0.37 at 1."""
+    """For n scores of N(0, σ²) that ratio, 1/(n E Σp²), is e^(−σ²) from 512 keys on: 0.37 at σ = 1, and 0.98 at 1/8, as after dividing by d_k = 64."""
     return 1 / (keys * theory.softmax.sum_squares(keys, sigma))
 
 

@@ -34,7 +34,7 @@ POWERS = {"sign": 0.5, "gradient": 1.0, "relative": 0.0}
 @claim(proportion, at_least=0.9, over=grid(law=laws.normal, d_k=[16, 64], tokens=8, rule=[*POWERS]),
        decides="C18", controls=grid(folded=0.5))
 def folded_scale_learns_faster(q, k, d_k, rng, rule, folded=1.0):
-    """With 1/√d_k folded into W_Q scores are the same at first, but a first step on W_Q changes them √d_k times as much by signs (Adam), d_k times by gradient descent, and as much by a relative step (Adafactor): 8, 64 and 1 at d_k = 64."""
+    """With 1/√d_k folded into W_Q, the first step on W_Q changes scores √d_k times as much if it goes by signs (Adam), d_k times by the gradient, and no more if it is relative to the weights (Adafactor)."""
     w = rng.standard_normal((len(q), d_k, d_k)) / np.sqrt(d_k)
     g = rng.standard_normal((len(q), q.shape[1], k.shape[1]))
     apart, together = first_step(q, k, w, g, 0.0, rule), first_step(q, k, w, g, folded, rule)

@@ -1,4 +1,4 @@
-"""The gradient that reaches the projections W_Q and W_K, when unscaled softmax leaves most rows dead."""
+"""The gradient that reaches the projections W_Q and W_K, when unscaled softmax leaves many rows dead."""
 
 import math
 
@@ -55,7 +55,7 @@ def square_ratio(d_k):
 @claim(SQUARES, equals=square_ratio, within=relative(0.08), over=TWO_KEYS, decides="A3 A11 B5 B9 C8",
        controls=grid(power=0.1))
 def dead_rows_live_projections(q, k, keys, d_k, rng, projection, power=0.0):
-    """Unscaled with two keys, ∂L/∂W_Q and ∂L/∂W_K have a mean square 1.27√d_k times that of scaled ones: 10.1 times at 64 and 28.7 at 512, although most rows are dead."""
+    """Unscaled with two keys, ∂L/∂W_Q and ∂L/∂W_K have a mean square 1.27√d_k times that of scaled ones: 10.1 times at 64 and 28.7 at 512, although many rows are dead."""
     return unscaled_and_scaled(q, k, keys, d_k, rng, projection, power)
 
 
@@ -68,7 +68,7 @@ def projections_get_no_signal(q, k, keys, d_k, rng, projection):
 @claim(proportion, at_least=0.9, over=grid(law=laws.normal, d_k=[64, 512], keys=2, tokens=40),
        decides="A11 B5 B9 C8", controls=grid(tokens=2))
 def projections_learn_in_every_batch(q, k, keys, d_k, rng):
-    """In at least nine of ten batches of 40 queries, each with 20 pairs of keys, ∂L/∂W_Q is larger unscaled; not so in batches of two queries and one pair."""
+    """In at least nine of ten batches of 40 queries that each meet 20 pairs of keys, ∂L/∂W_Q is larger unscaled."""
     unscaled, scaled = unscaled_and_scaled(q, k, keys, d_k, rng)
     return unscaled > scaled
 
@@ -97,7 +97,7 @@ def rows_of_close_scores_are_few(q, k, keys):
 @claim(SQUARES, equals=theory.gradients.share_of_close_rows(2.0), within=relative(0.03),
        over=grid(law=laws.normal, d_k=[64, 512], keys=2), decides="A11 B9 C8", controls=grid(scaled=True))
 def few_rows_carry_the_gradient(q, k, keys, d_k, rng, scaled=False):
-    """Unscaled, these few rows carry 92 % of the mean square of ∂L/∂s at any width."""
+    """Unscaled, these few rows carry 92 % of the mean square of ∂L/∂s, at both widths."""
     s, of_s = of_scores(q, k, upstream(q, k, keys, rng), d_k**-0.5 if scaled else 1.0)
     square = np.einsum("...k,...k->...", of_s, of_s)
     return square * is_close(s), square

@@ -1,6 +1,8 @@
 """Softmax treats q and k unequally: it averages over keys, and so sees how keys are distributed."""
 
-import scipy.stats
+import math
+
+import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, theory
 from mcverify.attention import entropy, scores, softmax
@@ -46,13 +48,18 @@ def softmax_sees_the_kurtosis_of_the_score(q, k, d_k):
     return mean_entropy(q, k, d_k)
 
 
-SKEW = laws.iid(scipy.stats.bernoulli(0.25))  # of skewness 2/√3, which its values of 1 come from
+SKEWNESS = 2 / math.sqrt(3)
 
 
-@claim(ENTROPY, equals=lambda law, d_k: 2 * theory.many_keys.entropy_shift(
-           (law.skewness, 3), (law.skewness, 3), d_k),
-       within=absolute(0.012), over=grid(law=SKEW, d_k=64, tokens=KEYS), decides="C14",
-       controls=near.law(laws.independent(SKEW, NORMAL)))
-def skew_on_both_sides_sharpens(q, k, d_k):
-    """Skewness counts only if both sides have it: where its sign on one is turned, the entropy over many keys changes by 2γ_qγ_k/(3√d_k)."""
+def skewed(x):
+    """Coins that show √3 for a quarter of uniform coordinates, and −1/√3 else: mean 0, variance 1."""
+    return np.where(x > math.sqrt(3) / 2, math.sqrt(3), -1 / math.sqrt(3))
+
+
+@claim(ENTROPY, equals=lambda d_k: 2 * theory.many_keys.entropy_shift((SKEWNESS, 3), (SKEWNESS, 3), d_k),
+       within=absolute(0.012), over=grid(law=laws.uniform, d_k=64, tokens=KEYS), decides="C14",
+       controls=grid(both=False))
+def skew_on_both_sides_sharpens(q, k, d_k, both=True):
+    """Skewness counts if both sides have it: turning its sign on one side changes the entropy over many keys by 2γ_qγ_k/(3√d_k)."""
+    q, k = skewed(q) if both else q, skewed(k)
     return mean_entropy(q, k, d_k) - mean_entropy(q, k, d_k, sign=-1.0)

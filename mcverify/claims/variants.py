@@ -127,7 +127,7 @@ def differential_attention_adds_noise(q, k, keys, d_k, strength, shared=False):
 @claim(mean.of_degree(0), at_least=50, over=grid(law=NORMAL, d_k=128, keys=128, strength=0.8), decides="C17",
        controls=grid(strength=0.5) + grid(shared=True))
 def differential_attention_is_noisy_for_its_weight(q, k, keys, d_k, strength, shared=False):
-    """At λ = 0.8, n Σw² is over 50 times the squared total weight, which is (1 − λ)²; of softmax it is 2.6 times."""
+    """At λ = 0.8, n Σw² is over 50 times the squared total weight (1 − λ)², where for softmax it is 2.6 times."""
     w = differential(q, k, keys, d_k, strength, shared)
     return keys * sum_squares(w) / w.sum(axis=-1) ** 2
 
@@ -152,7 +152,7 @@ CAPPED = variance.with_variance(
        over=grid(law=NORMAL, d_k=1, tokens=64, sigma=1.0, cap=[0.5, 1.0, 2.0, 5.0, 50.0])
        + grid(law=NORMAL, d_k=1, tokens=64, sigma=8.0, cap=[5.0, 50.0]))
 def soft_capped_variance(q, sigma, cap, hard=False):
-    """A soft cap c·tanh(s/c) takes 31 % of the variance of unit scores at c = 2, 7 % at 5 and 0.1 % at 50; of scores of deviation 8, 5 % at 50."""
+    """A soft cap c·tanh(s/c) leaves unit-variance scores a variance of 0.69 at c = 2, of 0.93 at 5 and of 1.00 at 50, which is Gemma 2's."""
     s = sigma * q
     return np.clip(s, -cap, cap) if hard else soft_cap(s, cap)
 
