@@ -98,8 +98,15 @@ def example_is_typical(q, k, keys, gap):
     return gaps(q, k, keys) >= gap
 
 
+def spread_of_gaps(d_k, tokens):
+    """Of tokens queries with tokens/2 differences of keys: given the one, the gap is the size of a normal number."""
+    square = theory.coin_sum_mean_size(d_k) ** 2
+    shared = (tokens - 1 + tokens // 2 - 1) * (2 / math.pi * d_k - square)
+    return 2 * (d_k - square + shared) / (tokens * (tokens // 2))
+
+
 @claim(
-    mean,
+    mean.with_variance(spread_of_gaps),
     equals=lambda d_k: math.sqrt(2) * theory.coin_sum_mean_size(d_k),
     within=relative(0.02),
     over=grid(law=laws.normal, d_k=[8, 64], keys=2),

@@ -6,12 +6,25 @@ declared where symmetry or a closed form gives them exactly, and are nan elsewhe
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from mcverify.attention import vectors
-from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law, side
+from mcverify.laws.law import (
+    BlockMoments,
+    Law,
+    LawBase,
+    Moments,
+    Of,
+    Pair,
+    Rng,
+    Which,
+    require,
+    require_law,
+    side,
+)
+from mcverify.laws.real_tokens import Measured
 from mcverify.laws.side import Array, Image, Side, Sizes
 
 FAR = 1e3  # nothing is left of the known tails here, and squares do not overflow
@@ -66,6 +79,15 @@ class Transformed(LawBase, ABC):
         mean_k, cov_k = self.after(side(self.base, "k", d_k), d_k)
         cross = cov_q if self.key_is_query else np.full((d_k, d_k), math.nan if self.coupled else 0)
         return Moments(mean_q, mean_k, cov_q, cov_k, cross)
+
+    def block_moments(
+        self, d_k: int, tokens: int, of: Of, width: int
+    ) -> BlockMoments | None:
+        """Tokens of arrays stay tokens of arrays."""
+        if not isinstance(self.base, Measured):
+            return None
+        q, k = self.function(self.base.q), self.function(self.base.k)
+        return replace(self.base, q=q, k=k).block_moments(d_k, tokens, of, width)
 
     def side(self, which: Which, d_k: int) -> Side:
         return Side(image=self.image(side(self.base, which, d_k), d_k), longest=self.longest(d_k))

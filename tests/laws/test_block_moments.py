@@ -185,6 +185,14 @@ def test_tokens_of_real_groups(of):
     assert block_moments(law, 2, 3, "all") is None
 
 
+def test_transformed_tokens_of_arrays_are_arrays():
+    rng = np.random.default_rng(4)
+    law = laws.measured(*rng.standard_normal((2, 8, 3)), np.arange(8) % 2)
+    normed = laws.measured(*(laws.unit_norm(law).function(x) for x in (law.q, law.k)), law.groups)
+    agree(block_moments(laws.unit_norm(law), 3, 4, "other"), block_moments(normed, 3, 4, "other"))
+    assert block_moments(laws.unit_norm(laws.memory(laws.normal, 0.5)), 3, 4, "other") is None
+
+
 @pytest.mark.parametrize("of", ["all", "matched", "q", "k"])
 def test_independent_tokens_and_the_first_coordinates(of):
     rng = np.random.default_rng(5)
