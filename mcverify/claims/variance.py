@@ -93,7 +93,7 @@ def spread_of_cross_terms(law, d_k, tokens):
     controls=near.law(laws.equicorrelated(laws.normal, 0.5)),
 )
 def variance_of_a_sum(q, k, d_k):
-    """Var(q·k) is the sum of the d_k variances of its terms at every d_k, no limit theorem needed: the terms are uncorrelated."""
+    """Var(q·k) is the sum of the d_k variances of its terms at d_k of 8 as at 64 and 512, with no limit theorem: the terms are uncorrelated."""
     own = np.swapaxes(k, -1, -2)
     return (scores(q, k) ** 2 - (q * q) @ (own * own)) / d_k
 
