@@ -2,61 +2,51 @@
 
 import numpy as np
 
-from mcverify import claim, grid, laws
+from mcverify import claim, grid, laws, relative
 from mcverify.attention import entropy, scores, softmax
+from mcverify.claims.ranges import ENTROPY
 from mcverify.statistic import proportion
 
 KEYS = 16
 
 
-def row(q, k):
-    """One row a block, over its first 16 keys."""
-    return scores(q[:, :1], k[:, :KEYS])[:, 0]
-
-
 def slope_in_log_temperature(p, s, temperature):
     """∂H/∂ln T = Var_p(s)/T²: the variance of the scores under their own weights."""
-    first = np.einsum("bi,bi->b", p, s)
-    return (np.einsum("bi,bi->b", p, s * s) - first**2) / temperature**2
+    first = np.einsum("...i,...i->...", p, s)
+    return (np.einsum("...i,...i->...", p, s * s) - first**2) / temperature**2
 
 
 @claim(proportion, at_least=0.99, over=grid(law=laws.STANDARD[::3], d_k=[8, 64], tokens=KEYS),
-       decides="B16", controls=grid(sign=-1.0))
-def entropy_rises_with_temperature(q, k, sign=1.0):
-    """∂H/∂ln T = Var_p(s)/T² is never negative, and is what a difference quotient says: a gradient knows which way to turn T."""
-    s, T, h = row(q, k), np.sqrt(q.shape[-1]), 1e-4
-    exact = sign * slope_in_log_temperature(softmax(s / T), s, T)
+       decides="B16", controls=grid(sign=-1.0) + grid(uniform=True))
+def entropy_rises_with_temperature(q, k, sign=1.0, uniform=False):
+    """∂H/∂ln T = Var_p(s)/T² under the weights p, not under equal ones, is what a difference quotient says: a gradient knows which way to turn T."""
+    s, T, h = scores(q[:, :1], k)[:, 0], np.sqrt(q.shape[-1]), 1e-4
+    p = np.full_like(s, 1 / KEYS) if uniform else softmax(s / T)
+    exact = sign * slope_in_log_temperature(p, s, T)
     quotient = (entropy(softmax(s / (T * np.exp(h)))) - entropy(softmax(s / (T * np.exp(-h))))) / (2 * h)
     return (exact >= 0) & np.isclose(exact, quotient, rtol=1e-4, atol=1e-9)
 
 
 def learned(s, target, steps):
-    """T after so many steps of gradient descent on (H − target)²/2 in ln T."""
-    log_T = np.full(len(s), 0.5 * np.log(s.shape[-1]))
+    """One T a block after so many steps of gradient descent on (mean H − target)²/2 in ln T."""
+    log_T = np.zeros((len(s), 1, 1))
     for _ in range(steps):
-        p = softmax(s / np.exp(log_T)[:, None])
-        slope = slope_in_log_temperature(p, s, np.exp(log_T))
-        log_T -= np.clip((entropy(p) - target) * slope / (slope**2 + 0.1), -0.5, 0.5)
+        p = softmax(s / np.exp(log_T))
+        slope = slope_in_log_temperature(p, s, np.exp(log_T)[..., 0]).mean(axis=1)
+        step = (entropy(p).mean(axis=1) - target) * slope / (slope**2 + 0.1)
+        log_T -= np.clip(step, -0.5, 0.5)[:, None, None]
     return np.exp(log_T)
 
 
 @claim(
-    proportion,
-    at_least=0.98,
-    over=grid(law=laws.normal, d_k=[8, 64], tokens=KEYS, share=[0.5, 0.8]),
+    ENTROPY,
+    equals=lambda keys, share: share * np.log(keys),
+    within=relative(0.02),
+    over=grid(law=laws.normal, d_k=[8, 64], keys=KEYS, tokens=4 * KEYS, share=[0.8, 0.5]),
     decides="B16",
     controls=grid(steps=1),
 )
-def learned_temperature_finds_an_entropy(q, k, share, steps=80):
-    """Gradient descent on a temperature brings the entropy of a row to a target, half or four fifths of ln n, from unscaled scores."""
-    s, target = row(q, k), share * np.log(KEYS)
-    T = learned(s, target, steps)
-    return abs(entropy(softmax(s / T[:, None])) - target) < 0.02
-
-
-@claim(proportion, at_least=0.98, over=grid(law=laws.normal, d_k=64, tokens=KEYS), decides="B16 A19",
-       controls=grid(factor=3.8))
-def learned_temperature_undoes_a_scale(q, k, factor=4.0):
-    """The temperature that a row learns follows the size of its scores: queries 4 times as long get 4 times the temperature."""
-    s, target = row(q, k), 0.8 * np.log(KEYS)
-    return abs(learned(factor * s, target, 80) / learned(s, target, 80) - 4) < 0.1
+def learned_temperature_finds_an_entropy(q, k, keys, share, steps=40):
+    """Gradient descent on a temperature that 64 rows share, from T = 1, brings the mean entropy of rows over other keys to a target, half or four fifths of ln n."""
+    seen, unseen = scores(q, k[:, :keys]), scores(q, k[:, keys:2 * keys])
+    return entropy(softmax(unseen / learned(seen, share * np.log(keys), steps)))

@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from mcverify.attention import query_gradient, softmax
 from mcverify.theory import gradients
@@ -68,3 +68,21 @@ def test_share_of_close_rows_by_quadrature(gap):
 def test_arguments_that_are_refused(d_k, scale):
     with pytest.raises(ValueError, match="d_k is 1 or more"):
         gradients.two_key_square(d_k, scale)
+
+
+@pytest.mark.parametrize(("size", "d_k", "scale"), [(1e-3, 64, 1.0), (0.2, 64, 1 / 8),
+                                                     (0.1, 1, 1.0), (1e-6, 256, 1.0)])
+def test_below_a_size_over_quantiles(size, d_k, scale):
+    """The mean over equally likely squared lengths and distances, by midpoints."""
+    reach = scale * np.sqrt(stats.chi2(d_k).ppf((np.arange(500) + 0.5) / 500))[:, None]
+    y = stats.norm.isf((np.arange(8000) + 0.5) / 16000)
+    root = math.sqrt(2)
+    cosh = np.cosh(np.minimum(reach * y / root, 300))
+    found = special.erf(root * size / reach * cosh**2).mean()
+    assert gradients.two_key_below(size, d_k, scale) == pytest.approx(found, abs=2e-4)
+
+
+@pytest.mark.parametrize(("d_k", "scale"), [(1, 1.0), (64, 1.0), (64, 1 / 8), (512, 1.0)])
+def test_half_of_all_is_below_the_median(d_k, scale):
+    median = gradients.two_key_median(d_k, scale)
+    assert gradients.two_key_below(median, d_k, scale) == pytest.approx(0.5, abs=1e-5)
