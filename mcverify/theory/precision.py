@@ -68,36 +68,6 @@ def row_overflow(
     return min(1.0, math.exp(_log_integral(given_radius, left, -left) - log_total))
 
 
-def width_of_overflow(
-    keys: int, limit: float, probability: float, scale: float = 1.0, two_sided: bool = False
-) -> int:
-    """The smallest d_k at which ``row_overflow`` reaches ``probability``: it grows with d_k.
-
-    The scale is the same at every d_k. Raises ValueError as ``row_overflow`` does, and where no
-    width up to 1e12 serves: one-sided, 1 − 2^−keys is never reached.
-
-    >>> width_of_overflow(128, largest_exponent("float32"), 0.5)
-    1213
-    """
-
-    def reached(d_k: int) -> bool:
-        return row_overflow(d_k, keys, limit, scale, two_sided) >= probability
-
-    if not 0 < probability < 1:
-        raise ValueError(f"width_of_overflow(probability={probability}): must be between 0 and 1; "
-                         "use 0.5 for a width at which overflow is as likely as not")
-    low, high = 0, 1
-    while not reached(high):
-        if high == MAX_WIDTH:
-            raise ValueError(f"width_of_overflow(probability={probability}) of {keys} scores: no "
-                             f"width up to {MAX_WIDTH:g} reaches it; ask for less")
-        low, high = high, min(2 * high, MAX_WIDTH)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
-
-
 def product_overflow(
     d_k: int, keys: int = 1, std: float = 1.0, scale: float = 1.0,
     limit: float = LARGEST["float16"],

@@ -14,7 +14,6 @@ from mcverify.theory.precision import (
     largest_exponent,
     product_overflow,
     row_overflow,
-    width_of_overflow,
 )
 
 WIDTHS = st.integers(1, 2000)
@@ -129,23 +128,6 @@ def test_bounds_and_order_of_row_overflow(d_k, keys, limit, two_sided):
     assert p <= row_overflow(d_k, keys, limit, two_sided=True) * near
     scaled = row_overflow(d_k, keys, 8 * limit, 8.0, two_sided)
     agree(scaled, p, rel=1e-10)
-
-
-@given(KEYS, LIMITS, st.floats(1e-12, 0.499), SIDES)
-def test_width_of_overflow_is_the_first_that_reaches_it(keys, limit, probability, two_sided):
-    width = width_of_overflow(keys, limit, probability, two_sided=two_sided)
-    assert row_overflow(width, keys, limit, two_sided=two_sided) >= probability
-    if width > 1:
-        assert row_overflow(width - 1, keys, limit, two_sided=two_sided) < probability
-
-
-def test_width_of_overflow_that_is_never_reached():
-    with pytest.raises(ValueError, match="no width up to 1e\\+12"):
-        width_of_overflow(1, 11.0, 0.5)
-    assert width_of_overflow(1, 11.0, 0.5, two_sided=True) > 121
-    for probability in (0.0, 1.0, math.nan):
-        with pytest.raises(ValueError, match="between 0 and 1"):
-            width_of_overflow(1, 11.0, probability)
 
 
 def normal_rows(seed, rows, keys, d_k):
