@@ -114,7 +114,7 @@ def largest_in_training(law, d_k):
     at_least=largest_in_training,
     over=grid(law=at(SLOW, [1571]), d_k=8),
     decides="B12",
-    controls=near.law(laws.rotary(SLOW, 256)) + near.law(laws.rotary(laws.independent(SLOW, laws.normal), 1571)),
+    controls=near.law(laws.rotary(SLOW, 256)),
 )
 def rotation_can_amplify(q, k):
     """Rotary positions can amplify the variance beyond all that a training length of 512 has: for q and k that differ in a slow pair, by a third at distance 1571."""

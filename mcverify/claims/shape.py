@@ -20,7 +20,7 @@ FOURTH = {"coin": 1.0, "sparse": 4.0}  # standardised fourth moments: 1/share
     decides="B3",
 )
 def enumerated_kurtosis(q_law, k_law, d_k):
-    """The excess kurtosis of q·k is (κ_q κ_k − 3)/d_k, exactly, for coins and sparse coins."""
+    """The excess kurtosis of q·k is (κ_q κ_k − 3)/d_k, exactly, for coins and sparse coins up to d_k = 16."""
     return float(enumeration.excess_kurtosis(
         enumeration.score_law(COINS[q_law], COINS[k_law], d_k)))
 
@@ -35,6 +35,7 @@ def _iid_kurtosis(law, d_k):
     within=relative(0.1),  # of excesses of 1.5 and 0.75; fourth powers converge slowly
     over=grid(law=laws.normal, d_k=[4, 8]),
     decides="B3 A21",
+    controls=near.law(laws.independent(laws.normal, laws.uniform)),
 )
 def normal_kurtosis(q, k):
     """For normal coordinates the excess kurtosis of q·k is 6/d_k: normal vectors, but no normal score."""
@@ -48,6 +49,7 @@ def normal_kurtosis(q, k):
     over=grid(law=[laws.independent(laws.normal, laws.rademacher),
                    laws.independent(laws.laplace, laws.uniform)], d_k=[8, 16]),
     decides="B3",
+    controls=near.law(laws.normal) + near.law(laws.rademacher),
 )
 def mixed_kurtosis(q, k):
     """When q and k follow different laws the excess kurtosis of q·k is (κ_q κ_k − 3)/d_k: 0 for normal q and coin k."""
@@ -60,6 +62,7 @@ def mixed_kurtosis(q, k):
     within=absolute(0.02),
     over=grid(law=laws.rademacher, d_k=[2, 8, 64]) + grid(law=laws.uniform, d_k=[1, 8, 64]),
     decides="B3",
+    controls=near.law(laws.uniform),
 )
 def light_kurtosis(q, k):
     """For coins and uniform coordinates the excess kurtosis of q·k is (κ² − 3)/d_k as well, negative for coins."""
@@ -73,9 +76,10 @@ def light_kurtosis(q, k):
     within=absolute(0.1),
     over=grid(law=laws.common_scale(laws.normal, 30), d_k=[16, 64]),
     decides="B3",
+    controls=near.law(laws.normal),
 )
 def common_scale_kurtosis(q, k):
-    """With a random length common to a vector's coordinates the score keeps an excess kurtosis at every d_k."""
+    """With a random length common to a vector's coordinates the score keeps an excess kurtosis as d_k grows, 0.91 and 0.59 at 16 and 64, with limit 0.48: no limit theorem."""
     return scores(q, k)
 
 
@@ -89,16 +93,4 @@ def common_scale_kurtosis(q, k):
 )
 def score_is_normal_where_its_variance_is_right(q, k):
     """A score whose variance is d_k is normal, by the central limit theorem (excess kurtosis 0)."""
-    return scores(q, k)
-
-
-@claim(
-    kurtosis,
-    at_least=0.25,
-    over=grid(law=laws.common_scale(laws.normal, 30), d_k=[32, 64]),
-    decides="B3",
-    controls=near.law(laws.normal),
-)
-def common_scale_is_never_normal(q, k):
-    """A common random length leaves q·k with excess kurtosis above 1/4, however large d_k: no limit theorem."""
     return scores(q, k)
