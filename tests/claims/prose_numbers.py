@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from numbers import Real
 
 from mcverify import Verdict
@@ -98,7 +98,7 @@ def sources(row, claims) -> list[tuple[float, bool]]:
             for number in of_claim(claim)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def of_claim(claim) -> list[tuple[float, bool]]:
     """The numbers of a claim: its settings, and its predictions if it is CONFIRMED."""
     found = [(number, True) for case in claim.cases() for _, value in case.settings
