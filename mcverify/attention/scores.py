@@ -73,6 +73,15 @@ def other_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     return _noted(q, k, "other", scale, runs[..., :-1].reshape(*lead, tokens, tokens - 1))
 
 
+def row_queries(tokens: int) -> int:
+    """How many queries of a block ``rows`` uses: few where there are many keys.
+
+    >>> row_queries(40), row_queries(4096)
+    (40, 32)
+    """
+    return min(tokens, max(MIN_QUERIES, ROW_ENTRIES // tokens))
+
+
 def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
     """Rows of ``keys`` scores that share a query: q and k as above -> (blocks, rows, keys).
 
@@ -89,7 +98,7 @@ def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
         raise ValueError(f"rows(keys={keys}) with {tokens} tokens: the number of tokens must be a "
                          "multiple of keys; name `keys` in the grid and the runner sees to it")
     check_all_pairs(q, k)
-    queries = min(tokens, max(MIN_QUERIES, ROW_ENTRIES // tokens))
+    queries = row_queries(tokens)
 
     def make() -> Array:
         s = _cross(q if queries == tokens else q[..., :queries, :], k, 1.0)

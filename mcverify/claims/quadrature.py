@@ -10,6 +10,7 @@ import numpy as np
 
 from mcverify import Verdict, claim, grid, laws, relative, theory
 from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax, sum_squares
+from mcverify.attention.scores import row_queries
 from mcverify.claims.ranges import ENTROPY, SCALED_WEIGHT, SQUARED_NORM, WEIGHT
 from mcverify.statistic import mean
 
@@ -48,7 +49,13 @@ def shared_jacobian_squared(q, k, keys, d_k, power):
     return jacobian_norm(weights(q, k, keys, d_k, power)) ** 2
 
 
-@claim(mean, equals=agrees(theory.softmax.log_partition), within=relative(0.02), over=SHARED,
+def at_most_of_log_partitions(keys, d_k, power, tokens):
+    return theory.block_spread.log_partition_spread(
+        keys, d_k**-power, d_k, row_queries(tokens), tokens // keys)
+
+
+@claim(mean.with_variance(at_most_of_log_partitions), equals=agrees(theory.softmax.log_partition),
+       within=relative(0.02), over=SHARED,
        decides="C2")
 def shared_log_partition(q, k, keys, d_k, power):
     """E ln Σexp(s) of q·k of normal laws is what quadrature says."""

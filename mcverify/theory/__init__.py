@@ -2,6 +2,7 @@
 
 from mcverify.theory import (
     additive,
+    block_spread,
     enumeration,
     gradients,
     many_keys,
@@ -37,6 +38,7 @@ from mcverify.theory.moments import (
 __all__ = [
     "additive",
     "alignment",
+    "block_spread",
     "coin_sum_mean_size",
     "correlated_variance",
     "dot_kurtosis",
