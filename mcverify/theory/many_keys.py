@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 
 from mcverify.theory import softmax
 
-NODES = 60  # lengths of rows between which the entropy, smooth in ln n, is interpolated
+SHORT, NODES = 32, 50  # the entropy is exact up to this length, and at so many from 1 to n
 
 
 def match_weight(n: int, d_k: int, scale: float) -> float:
@@ -48,19 +48,19 @@ def top_share(share: float, sigma: float) -> float:
 def causal_entropy(n: int, sigma: float) -> float:
     """E H in the mean over the n rows of a causal mask, which have 1, 2, …, n scores of N(0, σ²).
 
-    Tends to ln n − 1 − σ²/2, as the mean of ln i over i ≤ n is ln n − 1. Interpolated in ln i
-    between exact values; the relative error is below 1e-6.
+    Tends to ln n − 1 − σ²/2, as the mean of ln i over i ≤ n is ln n − 1. Exact at short lengths i
+    and some others, between which i(E H − ln i + σ²/2), nearly flat, is interpolated: a relative
+    error below 1e-6 for σ <= 1 and 1e-4 for 2.
 
     >>> round(causal_entropy(512, 1.0), 4)
     4.763
     """
-    from scipy.interpolate import CubicSpline  # here, as it is slow to import
-
-    lengths = np.unique(np.rint(np.geomspace(1, n, min(n, NODES))))
+    lengths = np.unique(np.append(np.arange(1, min(n, SHORT) + 1),
+                                  np.rint(np.geomspace(1, n, NODES))))
     at = [softmax.entropy(int(i), sigma) if i > 1 else 0.0 for i in lengths]
-    if len(lengths) < 4:
-        return float(np.interp(np.arange(1, n + 1), lengths, at).mean())
-    return float(CubicSpline(np.log(lengths), at)(np.log(np.arange(1, n + 1))).mean())
+    i, limit = np.arange(1, n + 1), -(sigma**2) / 2
+    rest = np.interp(np.log(i), np.log(lengths), lengths * (at - np.log(lengths) - limit))
+    return float((np.log(i) + limit + rest / i).mean())
 
 
 def entropy_shift(
