@@ -52,7 +52,8 @@ SHORT = Effort((128, 512), 3000, ((512, None),), 300, frozenset({
     ("mean", "moments", "1 % at 40"), ("median", "order", "1 % at 40")}))
 FEWER = {  # of samples and replications, where an interval takes long
     Basis.BOUND: 0.05, Basis.ORDER: 0.05, Basis.MOMENTS: 0.35, "kurtosis": 0.2,
-    "slope of mean": 0.2, "slope of variance": 0.2}
+    "slope of mean": 0.2, "slope of variance": 0.2, "ratio of variance to variance": 0.2,
+    "ratio of std to std": 0.2, "difference of variance and mean": 0.3}
 LEAST = 300  # replications: theorems miss far less often than they may, which few tell
 
 

@@ -76,7 +76,7 @@ def of_values(
     values[:round(share * BLOCKS)] = at
     values = BODIES[body](values)
     table = statistic.reduce(values)
-    if basis is Basis.BOUND and not statistic.support:
+    if basis is Basis.BOUND and statistic.rests_on is not basis:
         ends = [(part.min(), part.max()) for part in parts_of(values)]
         statistic = statistic.within(min(low for low, _ in ends), max(high for _, high in ends))
     if basis is Basis.MOMENTS and statistic.about is not None:
@@ -122,6 +122,8 @@ BODIES: dict[str, Callable[[Array], Any]] = {
     "values": lambda x: x,
     "beyond three": lambda x: x >= 3,
     "two means": lambda x: (x[:, :1] + MEAN, x[:, 1:] + MEAN),
+    "two events": lambda x: (x[:, :1] >= 3, x[:, 1:] >= 2),
+    "overlapping": lambda x: (x[:, :12], x[:, 4:]),
     "two sizes": lambda x: (np.abs(x[:, :1]), np.abs(x[:, 1:]) + 1),
     # A mean that is nearly without error at 1; sums of two and of four values.
     "rising mean": lambda x: [(1, MEAN + x[:, :1] / 10), (4, 4 * (MEAN + x[:, 1:]))],
@@ -139,13 +141,21 @@ JUDGED: list[tuple[Any, ...]] = [  # statistic, basis, laws, shape of a block, b
     (stat.ratio, Basis.CALIBRATED, SMOOTH, (2,), "two means"),
     (stat.slope(stat.mean), Basis.CALIBRATED, ("normal", "exponential"), (2,), "rising mean"),
     (stat.slope(stat.variance), Basis.CALIBRATED, ("normal", "rademacher"), (16, 4), "rising sums"),
+    (stat.ratio_of(stat.variance, stat.variance), Basis.CALIBRATED, ("laplace",), (16,),
+     "overlapping"),
+    (stat.ratio_of(stat.std, stat.std), Basis.CALIBRATED, ("exponential",), (16,), "overlapping"),
+    (stat.difference_of(stat.variance, stat.mean), Basis.CALIBRATED, ("exponential",), (16,),
+     "overlapping"),
     (stat.mean, Basis.BOUND, ("normal", "rademacher", *CONTAMINATED), (1,)),
     (stat.proportion, Basis.BOUND, ("exponential", *CONTAMINATED), (1,), "beyond three"),
     (stat.ratio, Basis.BOUND, ("normal", "0.1 % at 90", "1 % at 40"), (2,), "two sizes"),
+    (stat.difference_of(stat.proportion, stat.proportion), Basis.BOUND,
+     ("exponential", "1 % at 40"), (2,), "two events"),
     (stat.slope(stat.mean), Basis.BOUND, ("rademacher",), (2,), "rising mean"),
     (stat.mean, Basis.MOMENTS, ("normal", "laplace", *CONTAMINATED), (1,)),
     (stat.variance, Basis.MOMENTS, ("normal", "0.1 % at 90", "1 % at 40"), (16,)),
     (stat.median, Basis.ORDER, ("normal", *CONTAMINATED), (1,)),
+    (stat.ratio_of(stat.median, stat.median), Basis.ORDER, ("exponential",), (2,), "two sizes"),
     (stat.quantile(0.9), Basis.ORDER, ("exponential",), (4,)),
 ]
 POPULATIONS: dict[Key, Callable[[], Population]] = {

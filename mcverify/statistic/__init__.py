@@ -3,6 +3,7 @@
 from mcverify.statistic.base import Known, Statistic
 from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.moments import kurtosis, mean, std, variance
+from mcverify.statistic.pairs import difference_of, ratio_of
 from mcverify.statistic.quantiles import median, quantile
 from mcverify.statistic.ratios import ratio, slope
 from mcverify.statistic.shares import exact, proportion
@@ -12,6 +13,7 @@ __all__ = [
     "Estimate",
     "Known",
     "Statistic",
+    "difference_of",
     "exact",
     "kurtosis",
     "mean",
@@ -19,6 +21,7 @@ __all__ = [
     "proportion",
     "quantile",
     "ratio",
+    "ratio_of",
     "slope",
     "std",
     "variance",

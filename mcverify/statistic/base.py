@@ -298,17 +298,18 @@ def flat(values: Any) -> Array:
     """The values of each block in a row: (blocks, any number)."""
     if isinstance(values, tuple | list):
         raise ValueError(f"the body returned a {type(values).__name__}; this statistic takes one "
-                         "array: a tuple of two is for a ratio, a list of pairs for a slope")
+                         "array: a tuple of two is for a ratio or a difference, a list of pairs "
+                         "for a slope")
     x: Array = np.asarray(values, dtype=np.float64)
     return x.reshape(len(x), -1)
 
 
 def parts_of(values: Any) -> list[Array]:
-    """The arrays in what a body returned: one, a tuple of them, or a list of pairs (x, array)."""
+    """The arrays in what a body returned: one, or those in a tuple or a list of pairs (x, …)."""
     if isinstance(values, tuple):
-        return [np.asarray(part) for part in values]
+        return [array for part in values for array in parts_of(part)]
     if isinstance(values, list):
-        return [np.asarray(pair[-1]) for pair in values]
+        return [array for pair in values for array in parts_of(pair[-1])]
     return [np.asarray(values)]
 
 
