@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcverify.declare.discover import survey
 from mcverify.declare.fault import ClaimError
-from mcverify.declare.rules import RESERVED
+from mcverify.declare.rules import MAX_NAME, RESERVED
 
 CLAIM = '''\
 """What is claimed here."""
@@ -137,10 +137,12 @@ def class_name(name: str) -> str:
 def _check(name: str) -> None:
     def require(condition: bool, message: str) -> None:
         if not condition:
-            raise ClaimError(f"{name!r}: {message}")
+            raise ClaimError(f"{name[:40]!r}: {message}")
 
     require(name.isidentifier() and not keyword.iskeyword(name) and name.strip("_") != "",
             "must be a Python name; use letters, digits and _, e.g. my_claim")
+    require(len(name.encode()) <= MAX_NAME, f"has {len(name)} letters, and its results' file is "
+            f"named after it; use at most {MAX_NAME}")
     require(name not in RESERVED, "is the name of a table of results; choose another")
     require(all(name != claim.name for claim in survey().claims),
             "is a claim of mcverify's own, and results are kept by name; choose another")

@@ -20,8 +20,6 @@ from mcverify.results.journal import Journal
 from mcverify.results.ledger import ledger
 from mcverify.verdict import Verdict, check_budget
 
-MAX_NAME = 200  # bytes of a claim's name: a file system takes 255, of which its file needs some
-
 
 @dataclass
 class Suite:
@@ -46,14 +44,12 @@ class Suite:
     def run(self, resume: bool = False) -> Exit:
         """Judge and write everything; returns the exit status.
 
-        Raises UsageError, before anything is drawn, if the budget does not pay for the cases, a
-        claim's name is too long for a file, or the folder was made otherwise, is in use or cannot
-        be written to.
+        Raises UsageError, before anything is drawn, if the budget does not pay for the cases, or
+        the folder was made otherwise, is in use or cannot be written to.
         """
         with writing_to(self.results.folder), ExitStack() as stack:
             with refused():
                 check_budget(len(self.cases), self.error_rate)
-                self._check_names()
                 stack.enter_context(self.results.held())
                 self._agree()
             started = time.monotonic()
@@ -71,12 +67,6 @@ class Suite:
                  "--resume goes on", stderr=True)
             return Exit.INTERRUPTED
         return status(self.judged)
-
-    def _check_names(self) -> None:
-        for claim in self.claims:
-            if len(claim.name.encode()) > MAX_NAME:
-                raise ValueError(f"{claim.name[:20]}…: the name has {len(claim.name)} letters, and "
-                                 f"a file is named after it; use at most {MAX_NAME}")
 
     def _agree(self) -> None:
         """A folder keeps to one seed and one error rate, from the first draw on."""

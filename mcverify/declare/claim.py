@@ -50,6 +50,9 @@ class Claim:
             object.__setattr__(self, "between", tuple(self.between))
         check_claim(self)
 
+    def __repr__(self) -> str:
+        return f"<Claim {self.name}: {self.sentence}>"
+
     @property
     def draws(self) -> bool:
         """Whether the body needs a world at all."""
@@ -100,6 +103,9 @@ class Case:
         if self.control:
             parts += ["control", *(f"{name}:{shown(value)}" for name, value in self.control)]
         return "-".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<Case {self}>"
 
     @property
     def drawn(self) -> dict[str, Any]:

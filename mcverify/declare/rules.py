@@ -6,6 +6,7 @@ A claim is a Claim; its module imports this one, so that its type is not named h
 import difflib
 import inspect
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
@@ -29,6 +30,7 @@ RESERVED = ("verdicts", "controls", "ledger", "selfcheck", ATLAS)
 NAMES = ("claim", "case")  # the columns that tables of several claims begin with
 DEFAULTS: dict[str, tuple[Any, ...]] = {"law": laws.STANDARD, "d_k": (1, 8, 64, 512)}
 MAX_CASES = round(SUITE_ERROR_RATE / CASE_ERROR_RATE)
+MAX_NAME = 200  # bytes of a claim's name: a file system takes 255, of which its file needs some
 COUNTS = ("d_k", "tokens", "keys")
 
 
@@ -65,8 +67,11 @@ def check_claim(claim: Any) -> None:
 
     def require(condition: bool, message: str) -> None:
         if not condition:
-            raise ClaimError(f"{claim.name}: {message}")
+            name = claim.name if len(claim.name) <= MAX_NAME else f"{claim.name[:20]}…"
+            raise ClaimError(f"{name}: {message}")
 
+    require(len(claim.name.encode()) <= MAX_NAME, f"the name has {len(claim.name)} letters, and a "
+            f"file is named after it; use at most {MAX_NAME}")
     require(claim.name not in RESERVED, "is the name of a table of results; choose another")
     _check_parts(claim, require)
     count = number_of_cases(claim)
@@ -87,7 +92,8 @@ Require = Callable[[bool, str], None]
 def _check_parts(claim: Any, require: Require) -> None:
     require(isinstance(claim.statistic, Statistic),
             f"statistic {claim.statistic!r} is no Statistic; use e.g. mcverify.statistic.mean")
-    require(bool(claim.sentence), "has no docstring; its first line must be the claim's sentence")
+    require(bool(claim.sentence), "has no docstring; its first line must be the claim's sentence"
+            + (", and Python runs without docstrings (-OO)" if sys.flags.optimize > 1 else ""))
     given = [kind for kind in KINDS if getattr(claim, kind) is not None]
     require(len(given) == 1, f"has {' and '.join(given) or 'no prediction'}; give just one of "
                              f"{', '.join(KINDS)}")

@@ -13,7 +13,7 @@ from mcverify.declare.rules import COUNTS, DRAWN, WORLD, meant, parameters
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.statistic import Statistic, mean
-from mcverify.statistic.estimate import Estimate
+from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.verdict import CASE_ERROR_RATE
 
 ANYWHERE = (-sys.float_info.max, sys.float_info.max)  # a prediction that every number meets
@@ -70,7 +70,7 @@ def check(
                  **(parts if predicts else {"between": ANYWHERE}))
     findings = _in_order(made, seed, error_rate, jobs)
     told = findings if predicts else [
-        Estimate(f.estimate, f.stderr, f.low, f.high, f.reason) for f in findings]
+        Estimate(f.estimate, f.stderr, f.low, f.high, f.reason, Basis(f.basis)) for f in findings]
     return told if len(told) > 1 else told[0]
 
 

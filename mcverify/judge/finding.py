@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import BUILT_IN, source
+from mcverify.declare.discover import BUILT_IN, loaded_from, source
 from mcverify.verdict import CASE_ERROR_RATE, COLOURS, Verdict
 
 ERROR = "ERROR"  # stands in the place of a verdict where the case broke instead of measuring
@@ -70,13 +70,26 @@ class Finding:
         measured = (f"nothing: {self.reason}" if self.broken else
                     f"{self.estimate:.6g}, in {_interval(self.low, self.high)} ({self.basis}) but "
                     f"for an error rate of {self.error_rate:g}, {self.blocks} blocks{why}")
-        rate = "" if self.error_rate == CASE_ERROR_RATE else f" --error-rate {self.error_rate!r}"
         return "\n".join([
             f"{self.outcome}{declared}: {self.case}: {self.case.claim.sentence}",
             f"  claimed   {_interval(self.claimed_low, self.claimed_high)}",
             f"  measured  {measured}",
-            f"  rerun     {run_command(self.case.claim)} --seed {self.seed}{rate}",
+            f"  rerun     {self._again()}",
         ])
+
+    def __repr__(self) -> str:
+        measured = "" if self.broken else (
+            f", {self.estimate:.6g} in {_interval(self.low, self.high)}, claimed "
+            f"{_interval(self.claimed_low, self.claimed_high)}")
+        return f"<Finding {self.case}: {self.outcome}{measured}>"
+
+    def _again(self) -> str:
+        """What judges the case again; a claim that no file holds is known to Python alone."""
+        usual, claim = self.error_rate == CASE_ERROR_RATE, self.case.claim
+        if loaded_from(claim) is None:
+            return f"check(…, seed={self.seed}{'' if usual else f', error_rate={self.error_rate}'})"
+        return (f"{run_command(claim)} --seed {self.seed}"
+                + ("" if usual else f" --error-rate {self.error_rate!r}"))
 
     def row(self) -> dict[str, Any]:
         """All that is known besides the case, as plain numbers and texts by their names."""

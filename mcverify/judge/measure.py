@@ -256,7 +256,7 @@ def describe(error: BaseException) -> str:
         text = " ".join(str(error).split())
     except Exception:  # its own text breaks
         text = ""
-    if "read-only" in text:
+    if "read-only" in text or "WRITEABLE" in text:
         text += "; q and k are shared with other claims: work on a copy"
     told = text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
     return told + _place(error)

@@ -161,13 +161,18 @@ exponential = Iid("exponential", _exponential, 9.0, skewness=2.0, atoms=(),
                   higher=(44.0, 265.0, 1854.0, 14833.0))
 
 STANDARD = (normal, rademacher, uniform, laplace)
+# Laws of any law, which may go around one that takes only independent coordinates.
+TRANSFORMS = ("clipped", "layer_norm", "quantised", "rms_norm", "rotary", "scaled", "shifted",
+              "unit_norm")
 
 
 def require_iid(law: Law, kind: str) -> None:
     """Raise ValueError unless what a law of this kind is made of has iid coordinates."""
     require_law(law, kind)
+    word = str(law).partition("[")[0]
+    around = f", and put {word} around {kind}, not inside" if word in TRANSFORMS else ""
     require(isinstance(law, Iid), f"{kind}: the base law {law} must have independent coordinates; "
-                                  "use laws.normal, or another law of one coordinate")
+                                  f"use laws.normal, or another law of one coordinate{around}")
 
 
 def draw_side(

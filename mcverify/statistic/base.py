@@ -118,6 +118,9 @@ class Statistic:
     known: tuple[Any, Any] | None = None
     draws: bool = True
 
+    def __repr__(self) -> str:
+        return f"<Statistic {self.name}>"
+
     def of_degree(self, degree: float) -> "Statistic":
         """The same for values that grow like the score to this power; 0 for bounded values.
 
@@ -305,10 +308,17 @@ def flat(values: Any) -> Array:
 
 
 def parts_of(values: Any) -> list[Array]:
-    """The arrays in what a body returned: one, or those in a tuple or a list of pairs (x, …)."""
+    """The arrays in what a body returned: one, or those in a tuple or a list of pairs (x, …).
+
+    ValueError for any other list, as of numbers.
+    """
     if isinstance(values, tuple):
         return [array for part in values for array in parts_of(part)]
     if isinstance(values, list):
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 and np.ndim(pair[0]) == 0
+                   and not np.isscalar(pair[1]) for pair in values):
+            raise ValueError("the body returned a list, which is for a slope and holds pairs (x, "
+                             "values); return one array whose first axis is the blocks")
         return [array for pair in values for array in parts_of(pair[-1])]
     return [np.asarray(values)]
 

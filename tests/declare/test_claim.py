@@ -183,6 +183,19 @@ def test_statement_ids():
     assert statement_ids("A13 B2, C7") == ["A13", "B2", "C7"]
 
 
+@pytest.mark.parametrize("name", ["x" * 201, "ü" * 101])
+def test_a_name_too_long_for_a_file_is_refused_and_cut_short(name):
+    with pytest.raises(ClaimError, match=f"^{name[:20]}…?.*: the name has {len(name)} letters, and "
+                                         "a file is named after it; use at most 200"):
+        dataclasses.replace(declared(), name=name)
+    assert dataclasses.replace(declared(), name="x" * 200).name == "x" * 200
+
+
+def test_a_grid_that_no_memory_holds_is_refused_before_it_is_made():
+    with pytest.raises(ClaimError, match="grid: 1000000000000 points are more than memory holds"):
+        grid(a=range(10**6), b=range(10**6))
+
+
 def test_more_cases_than_the_error_budget_pays_for_are_counted_and_not_made():
     with pytest.raises(ClaimError, match="its grid has 10001 cases, and the error budget of 1e-06"):
         Claim("big", "Too many.", mean, lambda q, seed_of: q, equals=0, within=absolute(1),

@@ -6,7 +6,7 @@ from mcverify import Verdict, absolute, check, discover, laws, relative
 from mcverify.attention import scores
 from mcverify.declare.fault import ClaimError
 from mcverify.statistic import variance
-from mcverify.statistic.estimate import Estimate
+from mcverify.statistic.estimate import Basis, Estimate
 
 CLAIMS = {claim.name: claim for claim in discover()}
 
@@ -41,6 +41,7 @@ def test_a_function_alone_gives_an_estimate():
     found = check(scores, statistic=variance, law=laws.normal, d_k=8)
     assert isinstance(found, Estimate)
     assert found.low < 8 < found.high
+    assert found.basis is Basis.MOMENTS
     assert found == check(scores, statistic=variance, law=laws.normal, d_k=8)
     assert found != check(scores, 1, statistic=variance, law=laws.normal, d_k=8)
 
@@ -53,6 +54,26 @@ def test_a_function_alone_gives_an_estimate():
 def test_what_is_no_claim_is_refused(what, settings, message):
     with pytest.raises(ValueError, match=message):
         check(what, **settings)
+
+
+def test_a_function_that_no_file_holds_as_a_claim_is_judged_again_from_python():
+    finding = check(scores, 3, statistic=variance, law=laws.normal, d_k=8, equals=9,
+                    within=relative(0.01))
+    assert str(finding).splitlines()[-1] == "  rerun     check(…, seed=3)"
+    other = check(CLAIMS["hand_slope"].cases()[0], error_rate=1e-9)
+    assert str(other).splitlines()[-1] == (
+        "  rerun     mcverify run hand_slope --seed 0 --error-rate 1e-09")
+
+
+def test_what_a_prompt_shows_is_a_line_without_functions():
+    finding = check(CLAIMS["hand_slope"].cases()[0])
+    shown = repr([finding, finding.case, finding.case.claim, variance])
+    assert shown.startswith(f"[<Finding {finding.case}: CONFIRMED, 1.12535e-07 in [")
+    assert f"<Case {finding.case}>, <Claim hand_slope: {finding.case.claim.sentence}>" in shown
+    assert shown.endswith("<Statistic variance>]")
+    assert " at 0x" not in shown
+    broken = check(lambda q: 1 / 0, law=laws.normal, d_k=8, equals=0, within=absolute(1))
+    assert repr(broken) == "<Finding <lambda>-normal-d_k:8: ERROR>"
 
 
 def test_estimates_and_findings_print_well():

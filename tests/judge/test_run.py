@@ -173,6 +173,23 @@ def gives_a_list(q):
     return list(q)
 
 
+def gives_nested_lists(q):
+    return [[1.0, 2.0], [3.0]]
+
+
+def gives_pairs_of_numbers(q):
+    return [[1.0, 2.0], [3.0, 4.0]]
+
+
+def gives_numbers(q):
+    return [1.0, 2.0]
+
+
+def unlocks(q):
+    q.setflags(write=True)
+    return q
+
+
 def is_complex(q):
     return q * 1j
 
@@ -191,8 +208,10 @@ def writes(q):
     (is_empty, "empty array of shape"),
     (is_complex, "complex128 values; they must be real"),
     (gives_a_tuple, "the body returned a tuple; this statistic takes one array"),
-    (gives_a_list, "the first axis must be the 128 blocks"),
-    (writes, "read-only"),
+    *((function, r"returned a list, which is for a slope and holds pairs \(x, values\); return")
+      for function in (gives_a_list, gives_nested_lists, gives_pairs_of_numbers, gives_numbers)),
+    (writes, "read-only; q and k are shared with other claims: work on a copy"),
+    (unlocks, "cannot set WRITEABLE flag.*shared with other claims: work on a copy"),
 ])
 def test_a_body_that_breaks_is_an_error_that_says_seed_and_reason(function, message):
     finding = judged(function)
