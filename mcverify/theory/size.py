@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import erf, gammaln
 
 Array = NDArray[np.float64]
@@ -61,6 +60,8 @@ def median(d_k: int) -> float:
     >>> round(median(1), 4), round(median(64), 4)
     (0.3652, 5.3423)
     """
+    from scipy.optimize import brentq  # here: a quarter of a second that few starts need
+
     r, weight = _lengths(d_k)
     return float(brentq(lambda t: float(weight @ erf(t / (math.sqrt(2) * r))) - 0.5, 0,
                         2 * math.sqrt(d_k)))
