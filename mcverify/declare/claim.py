@@ -149,8 +149,8 @@ def claim(
     """Turn a function into a Claim of its name; its docstring's first line is the sentence.
 
     The function names what it needs (``q``, ``k``, settings of its grid, ``law``, ``rng`` for
-    extra draws) and returns an array whose first axis is the blocks; a tuple of two for a ratio, a
-    list of pairs for a slope. Raises ClaimError for a claim that breaks a rule.
+    extra draws) and returns an array whose first axis is the blocks; a tuple of two for a ratio or
+    a difference, a list of pairs for a slope. Raises ClaimError for a claim that breaks a rule.
     """
 
     def declare(body: Callable[..., Any]) -> Claim:

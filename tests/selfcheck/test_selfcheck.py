@@ -91,9 +91,13 @@ def test_the_short_check_passes_in_any_number_of_processes():
 def test_every_statistic_and_basis_is_judged_and_each_basis_on_all_that_is_contaminated():
     assert {(statistic, basis) for statistic, basis, _ in POPULATIONS} == {
         *((name, "calibrated") for name in ("mean", "variance", "std", "kurtosis", "ratio",
-                                            "slope of mean", "slope of variance")),
-        *((name, "bound") for name in ("mean", "proportion", "ratio", "slope of mean")),
+                                            "slope of mean", "slope of variance",
+                                            "ratio of variance to variance", "ratio of std to std",
+                                            "difference of variance and mean")),
+        *((name, "bound") for name in ("mean", "proportion", "ratio", "slope of mean",
+                                       "difference of proportion and proportion")),
         ("mean", "moments"), ("variance", "moments"), ("median", "order"),
+        ("ratio of median to median", "order"),
         ("quantile 0.9", "order")}
     assert {(basis, law) for _, basis, law in POPULATIONS} >= {
         (basis, law) for law in CONTAMINATED
