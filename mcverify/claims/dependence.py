@@ -19,11 +19,6 @@ PAIRS = [laws.correlated(base, rho) for base, rho in zip(
 SAME = [laws.identical(base) for base in BASES if base is not laws.rademacher]
 
 
-def per_width(value):
-    """Scores grow with d_k in the mean, so margins of 0 are stated for q·k/d_k."""
-    return lambda law, d_k: value(law, d_k) / d_k
-
-
 # --- a token's key follows its own query ------------------------------------------------------
 
 
@@ -116,38 +111,6 @@ def identical_variance(q, k):
 def identical_coins(q, k, d_k):
     """For coins and q = k, q·k is d_k and nothing else: a variance of 0."""
     return matched_scores(q, k) == d_k
-
-
-# --- means that are not 0 ---------------------------------------------------------------------
-
-SHIFTED = [laws.shifted(base, 0.5) for base in laws.STANDARD] + [
-    laws.independent(laws.shifted(laws.normal, 1.0), laws.normal)]
-
-
-@claim(
-    mean,
-    equals=per_width(theory.dot_mean),
-    within=absolute(0.02),
-    over=grid(law=SHIFTED, d_k=D_K),
-    decides="A5 B2 C4",
-    controls=near.law(laws.independent(laws.shifted(laws.normal, 0.5), laws.normal)),
-)
-def shifted_mean(q, k, d_k):
-    """E q·k = d_k μ_q μ_k when coordinates have means μ_q and μ_k."""
-    return scores(q, k, scale=1 / d_k)
-
-
-@claim(
-    variance,
-    equals=theory.dot_variance,
-    within=MARGIN,
-    over=grid(law=SHIFTED, d_k=D_K),
-    decides="A5 B2 C4",
-    controls=near.law(laws.independent(laws.shifted(laws.normal, 0.5), laws.normal)),
-)
-def shifted_variance(q, k):
-    """Var(q·k) = d_k(1 + μ_q² + μ_k²) when coordinates have means μ_q and μ_k."""
-    return scores(q, k)
 
 
 # --- coordinates of one vector correlated -----------------------------------------------------
