@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from mcverify import Verdict, claim, grid, laws, relative
+from mcverify import Verdict, claim, grid, laws, relative, theory
 from mcverify.attention import rows, scores
+from mcverify.attention.scores import row_queries
 from mcverify.attention.vectors import pad
 from mcverify.declare import near
 from mcverify.statistic import std, variance
@@ -88,7 +89,12 @@ def spread_of_a_rows_variance(law, d_k, keys):
 QUERIES = [NORMAL, *(laws.independent(q, NORMAL) for q in (laws.rademacher, laws.laplace))]
 
 
-@claim(std.of_degree(2), equals=spread_of_a_rows_variance, within=relative(0.05),
+def spread_over_blocks(law, d_k, keys, tokens):
+    return theory.block_spread.row_variance_spread(
+        law.powers("q"), keys, d_k, row_queries(tokens), tokens // keys)
+
+
+@claim(std.of_degree(2).with_variance(spread_over_blocks, mean=1), equals=spread_of_a_rows_variance, within=relative(0.05),
        over=grid(law=QUERIES, d_k=[8, 64], keys=[8, 128]), decides="C3",
        controls=near.law(laws.independent(laws.rademacher, NORMAL))
        + near.law(laws.independent(laws.laplace, NORMAL)) + grid(equals=math.sqrt(2 / 8)))

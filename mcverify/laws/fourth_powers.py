@@ -8,6 +8,7 @@ term to the power d, which gives E s^n of s = Σ q_i k_i, and with u = x², v = 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,7 @@ class Powers:
     scale: tuple[float, ...] = (1.0,) * 5
 
     def __post_init__(self) -> None:
-        assert self.coordinate[1] == 0  # the formulas hold for mean 0 alone
+        assert abs(self.coordinate[1]) < 1e-9  # the formulas hold for mean 0 alone
 
 
 def spread_of_fourths(q: Powers, k: Powers, d: int, tokens: int, c: float) -> float:
@@ -34,15 +35,19 @@ def spread_of_fourths(q: Powers, k: Powers, d: int, tokens: int, c: float) -> fl
     64.0
     """
     terms = [x * y for x, y in zip(q.coordinate, k.coordinate, strict=True)]
-    e = [_of_sum(terms, d, n) * q.scale[n // 2] * k.scale[n // 2] for n in (2, 4, 6, 8)]
+    e = [moment_of_sum(terms, d, n) * q.scale[n // 2] * k.scale[n // 2] for n in (2, 4, 6, 8)]
     mean = e[1] - c * e[0]
     own = e[3] - 2 * c * e[2] + c**2 * e[1] - mean**2
     shared = _of_one_side(q, k, d, c) + _of_one_side(k, q, d, c) - 2 * mean**2
     return (own + (tokens - 1) * shared) / tokens**2
 
 
-def _of_sum(moments: list[float], d: int, n: int) -> float:
-    """E of the nth power of a sum of d terms with these moments."""
+def moment_of_sum(moments: Sequence[float], d: int, n: int) -> float:
+    """E of the nth power of a sum of d independent terms with these moments, from the 0th on.
+
+    >>> moment_of_sum((1.0, 1.0, 3.0), 4, 2)  # of squares of N(0, 1)
+    24.0
+    """
     series = np.array([m / math.factorial(i) for i, m in enumerate(moments)])[None]
     return math.factorial(n) * float(_to_the(series, d)[0, n])
 
