@@ -73,10 +73,10 @@ def projections_learn_in_every_batch(q, k, keys, d_k, rng):
     return unscaled > scaled
 
 
-@claim(SQUARES, at_least=100, over=grid(law=laws.normal, d_k=64, keys=128),
+@claim(SQUARES, at_least=lambda d_k: {64: 100, 512: 400}[d_k], over=grid(law=laws.normal, d_k=[64, 512], keys=128),
        decides="A11 B5 B9 C8", controls=grid(power=0.2))
 def projections_learn_more_with_many_keys(q, k, keys, d_k, rng, power=0.0):
-    """With 128 keys at d_k = 64, the gradient of W_Q has an RMS over 10 times larger unscaled."""
+    """With 128 keys, the gradient of W_Q is over 10 times as large unscaled at d_k = 64 and over 20 times at 512, in RMS."""
     return unscaled_and_scaled(q, k, keys, d_k, rng, power=power)
 
 
