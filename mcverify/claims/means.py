@@ -4,6 +4,7 @@ import numpy as np
 
 from mcverify import absolute, claim, grid, laws, relative, theory
 from mcverify.attention import rows, scores, softmax
+from mcverify.attention.scores import row_queries
 from mcverify.declare import near
 from mcverify.statistic import mean, proportion, variance
 
@@ -44,8 +45,13 @@ ON_QUERIES, ON_KEYS = (laws.independent(*pair) for pair in (
     (laws.shifted(laws.normal, 0.5), laws.normal), (laws.normal, laws.shifted(laws.normal, 0.5))))
 
 
+def spread_over_blocks(law, d_k, keys, tokens):
+    return theory.block_spread.row_variance_mean_spread(
+        float(law.moments(d_k).mean_q[0]), keys, d_k, row_queries(tokens), tokens // keys)
+
+
 @claim(
-    mean.of_degree(2),
+    mean.with_variance(spread_over_blocks),
     equals=lambda law, d_k: 1 + float(law.moments(d_k).mean_q[0]) ** 2,
     within=relative(0.05),
     over=grid(law=[laws.shifted(laws.normal, 0.5), ON_QUERIES, ON_KEYS], d_k=[8, 64], keys=[2, 16]),

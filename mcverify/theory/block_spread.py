@@ -61,7 +61,22 @@ def row_variance_spread(q: Powers, n: int, d_k: int, queries: int, groups: int) 
     y21 = a[2] * (v * m[2] + (m[3] - v * m[2]) / d_k) / v**3
     keys = y22 - 4 * y21 + 2 * a[2] * c[2] + 4 * (1 + 2 / (v * d_k)) - 3
     shared = (groups - 1) * (query - mean**2) + (queries - 1) * (keys - mean**2)
-    return (own - mean**2 + shared) / (queries * groups)
+    return float(own - mean**2 + shared) / (queries * groups)
+
+
+def row_variance_mean_spread(mean: float, n: int, d_k: int, queries: int, groups: int) -> float:
+    """Var of the mean over rows of y as above, for queries whose coordinates are N(mean, 1).
+
+    Of two queries and the same keys Cov(y, y') is 2/ν·E (q·q')²/d_k².
+
+    >>> row_variance_mean_spread(0.0, 2, 1, 1, 1)  # of q²·G: 3·3 − 1
+    8.0
+    """
+    v, square = n - 1, mean**2
+    length, spread = 1 + square, (2 + 4 * square) / d_k  # of ‖q‖²/d_k: noncentral χ²
+    own = (1 + 2 / v) * (spread + length**2) - length**2
+    keys = 2 / v * ((1 + 2 * square) / d_k + square**2)
+    return (own + (groups - 1) * spread + (queries - 1) * keys) / (queries * groups)
 
 
 def _fourth_of_products(q: Powers, d_k: int) -> float:

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from mcverify.laws.fourth_powers import Powers
-from mcverify.theory.block_spread import log_partition_spread, row_variance_spread
+from mcverify.theory.block_spread import (
+    log_partition_spread,
+    row_variance_mean_spread,
+    row_variance_spread,
+)
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 SHARES = WEIGHTS / WEIGHTS.sum()
@@ -69,3 +73,8 @@ def test_variances_of_rows_by_quadrature_that_is_exact(law, queries, n, groups, 
     powers = Powers(tuple(float(values**i @ np.array(shares)) for i in range(9)))
     found = row_variance_spread(powers, n, d_k, queries, groups)
     assert found == pytest.approx(p @ (mean - p @ mean) ** 2)
+    if law == "normal":  # with a mean of 0.7 on every coordinate of a query
+        y = np.einsum("qdp,gndp->qgnp", q + 0.7, k).var(axis=2, ddof=1) / d_k
+        mean = y.mean(axis=(0, 1))
+        found = row_variance_mean_spread(0.7, n, d_k, queries, groups)
+        assert found == pytest.approx(p @ (mean - p @ mean) ** 2)
