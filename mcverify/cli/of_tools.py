@@ -152,6 +152,8 @@ def report(
 
     if out.is_dir() or not out.parent.is_dir():
         raise UsageError(f"--out {out}: no file can be written there; name one, e.g. report.html")
-    out.write_text(report_on(Results(results), inline), encoding="utf-8")
+    with terminal.console(stderr=True).status("pictures"):
+        page = report_on(Results(results), inline)
+    out.write_text(page, encoding="utf-8")
     terminal.show(f"wrote {out}")
     return Exit.AS_DECLARED

@@ -27,8 +27,6 @@ ABOUT = {  # the pictures of all, for who does not see them
     "saturation": "Mean entropy of the attention weights over ln(keys) against the width d_k, for "
                   "2 to 4096 keys. Unscaled it falls from about 0.9 towards 0; divided by √d_k it "
                   "stays flat; divided by d_k it rises to 1.",
-    "jacobian": "Frobenius norm of the softmax Jacobian, unscaled and divided by √d_k, over d_k "
-                "for 2 keys, and over the number of keys.",
 }
 
 
@@ -66,7 +64,7 @@ def inline(results: Results) -> tuple[dict[str, list[Part]], dict[str, Part], st
             [row["claim"]], results, folder, ".svg")] for row in rows}
         drawn = [*draw_overview(results, folder, ".svg"), draw_looks(folder, ".svg")]
         if results.file(ATLAS).exists():
-            drawn += draw_saturation(results, folder, ".svg")
+            drawn.append(next(draw_saturation(results, folder, ".svg")))
         others = {file.stem: part(file, ABOUT[file.stem]) for file in drawn}
     return forests, others, sheet.css()
 

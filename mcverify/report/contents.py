@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import metadata
 from typing import Any
 
-from mcverify.declare.claim import statement_ids
 from mcverify.declare.fault import UsageError
 from mcverify.judge.finding import ERROR
 from mcverify.report.surprises import surprises
@@ -36,42 +35,50 @@ def contents(results: Results, draw: Callable[[Results], Pictures]) -> dict[str,
         raise UsageError(f"{results.folder}: has no verdicts yet; run `mcverify run` first")
     file = results.folder / "run.json"
     run = read_about(file) if file.exists() else {}
-    forests, others, style = draw(results)
+    forests, pictures, style = draw(results)
     claims = {row["claim"]: row for row in _claims(results, verdicts, run)}
+    statements, alone = _tables(results, claims, forests, _options(run))
+    tables = {name: rows for name, rows in (("statements", statements), ("claims", alone)) if rows}
+    standing = {row["id"] for row in statements if row["kind"] != OPEN}
+    kinds = [row["kind"] for rows in tables.values() for row in rows]
+    return _sums(verdicts, run) | {
+        "tables": tables, "kinds": [kind for kind in LOOK if kind in kinds],
+        "counts": Counter(kinds), "notes": list(dict.fromkeys(row["note"] for row in statements)),
+        "surprises": [each for each in surprises(results) if each.statement in standing][:SHOWN],
+        "unexpected": [row for row in claims.values() if not row["as_declared"]],
+        "pictures": {name: part[0] for name, part in pictures.items()}, "style": style,
+        "look": LOOK, "colours": COLOURS, "package": metadata("mcverify"),
+        "folder": results.folder}
+
+
+def _sums(verdicts: list[dict[str, str]], run: Row) -> Row:
+    """How much was judged, at which error rates."""
+    cases, near, refuted = (sum(int(row[name]) for row in verdicts)
+                            for name in ("cases", "controls", "controls_refuted"))
+    rate = run.get("error_rate", CASE_ERROR_RATE)
+    return {"claims": len(verdicts), "cases": cases, "near": near, "missed": near - refuted,
+            "run": run, "looks": LOOKS, "rate": rate, "suite_rate": SUITE_ERROR_RATE,
+            "budget": budget(cases + near, rate).split(": ", 1)[1]}
+
+
+def _tables(
+    results: Results, claims: Mapping[str, Row],
+    forests: Mapping[str, Sequence[tuple[str, str]]], options: str,
+) -> tuple[list[Row], list[Row]]:
+    """The rows of statements, and those of the claims that decide none of them."""
     drawn: set[str] = set()
 
     def shown(names: Sequence[str]) -> list[Row]:
-        """Claims with their pictures, which are drawn once in a page."""
+        """Claims with their pictures, each of which is drawn once in a page."""
         told = [claims[name] | {"pictures": [part[name in drawn] for part in forests[name]],
                                 "first": name not in drawn} for name in names]
         drawn.update(names)
         return told
 
-    statements = [_statement(row, shown(row["claims"].split()), _options(run))
+    statements = [_statement(row, shown(row["claims"].split()), options)
                   for row in ledger_of(results).to_dict("records")]
-    others_ids = {row["id"] for row in statements}
-    alone = [claims[row["claim"]] | {"claims": shown([row["claim"]])} for row in verdicts
-             if not others_ids & set(statement_ids(row["decides"]))]
-    tables = [("statements", statements), ("claims", alone)]
-    controls = [(row["controls"], row["controls_refuted"]) for row in claims.values()]
-    cases, near = (sum(int(row[name]) for row in verdicts) for name in ("cases", "controls"))
-    standing = {row["id"] for row in statements if row["kind"] != OPEN}
-    return {
-        "tables": {name: rows for name, rows in tables if rows},
-        "kinds": {name: [kind for kind in LOOK if kind in {row["kind"] for row in rows}]
-                  for name, rows in tables},
-        "counts": Counter(row["kind"] for _, rows in tables for row in rows),
-        "notes": list(dict.fromkeys(row["note"] for row in statements)),
-        "surprises": [each for each in surprises(results) if each.statement in standing][:SHOWN],
-        "unexpected": [row for row in claims.values() if not row["as_declared"]],
-        "claims": len(verdicts), "cases": cases, "controls": near,
-        "missed": near - sum(int(refuted) for _, refuted in controls),
-        "pictures": {name: part[0] for name, part in others.items()}, "style": style,
-        "look": LOOK, "colours": COLOURS, "looks": LOOKS, "run": run,
-        "package": metadata("mcverify"),
-        "rate": run.get("error_rate", CASE_ERROR_RATE), "suite_rate": SUITE_ERROR_RATE,
-        "budget": budget(cases + near, run.get("error_rate", CASE_ERROR_RATE)),
-    }
+    return statements, [row | {"claims": shown([name])} for name, row in claims.items()
+                        if name not in drawn]
 
 
 def _claims(results: Results, verdicts: list[dict[str, str]], run: Row) -> Iterator[Row]:
@@ -87,7 +94,9 @@ def _claims(results: Results, verdicts: list[dict[str, str]], run: Row) -> Itera
             "id": row["claim"], "note": "", "kind": outcome, "text": row["sentence"],
             "correction": "", "as_declared": outcome == row["expected"] and (
                 outcome != Verdict.CONFIRMED or row["controls"] == row["controls_refuted"]),
-            "near": near.get(row["claim"], []), "basis": row.get("basis", ""),
+            "near": near.get(row["claim"], []), "reasons": list(dict.fromkeys(
+                case["reason"] for case in results.read(row["claim"]) if case["reason"])),
+            "basis": row.get("basis", ""),
             "command": f"mcverify run {shlex.quote(_word(row))}{_options(run)}"}
 
 

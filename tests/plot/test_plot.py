@@ -268,7 +268,7 @@ def test_pictures_of_a_page_name_their_colours_and_are_small(tmp_path):
     write_claim(tmp_path, "three", SHAPES["three_verdicts"], law=["<&>", "\x1b", "中"])
     write_atlas(tmp_path)
     forests, others, css = plot.inline(Results(tmp_path))
-    assert set(others) == {"overview", "looks", "saturation", "jacobian"}
+    assert set(others) == {"overview", "looks", "saturation"}
     svg, again = forests["three"][0]
     assert all(f"var(--{verdict.lower()})" in css for verdict in COLOURS if verdict != "ERROR")
     assert "#" not in re.sub(r'light-dark\(.*?\)\)', "", css)

@@ -100,6 +100,16 @@ def test_a_folder_without_statements_is_told_by_its_claims(tmp_path):
     assert "8 cases at 1e-10 spend 8e-10 of 1e-06" in page.text
 
 
+def test_an_error_is_told_with_its_whole_reason(tmp_path):
+    def breaks(size):
+        raise ArithmeticError("a long reason " * 9)
+
+    broken = replace(sized, name="breaks", body=breaks)
+    page = Tags(report_on(folder(tmp_path, broken), undrawn))
+    assert "breaks is ERROR, declared CONFIRMED" in page.text
+    assert "Error: ArithmeticError: " + "a long reason " * 8 in page.text
+
+
 def test_statements_come_before_claims_that_decide_none(tmp_path):
     page = report_on(folder(tmp_path, whitened, mine, seed=3), undrawn)
     tags = Tags(page)
