@@ -46,7 +46,7 @@ def log_wealth(gains: Array, least: float, most: float) -> float:
 
     Gains lie in [−1/most, −1/least], so that no 1 + λ·gain is below 0. The sum is concave in λ, so
     Newton's steps, kept between the ends of a shrinking bracket, find its maximum; if they did not,
-    what is returned would be too small, and refute less. They begin with the best bet on gains of
+    what is returned would be too small, and refute less. One end of it is the best bet on gains of
     the same mean that only take the ends of their range, which is no larger than the one sought.
 
     >>> x, m = np.array([0.0, 0.0, 0.0, 1.0]), 0.5
@@ -62,8 +62,12 @@ def log_wealth(gains: Array, least: float, most: float) -> float:
     factors = 1 + edge * gains
     if (float(np.sum(gains / factors)) >= 0) == upward:
         return _positive(float(np.log(factors).sum()))
-    near = bet = -total / len(gains) * least * most
+    near = -total / len(gains) * least * most
     far = edge  # the slope changes its sign between near and far
+    squares = float(np.einsum("i,i", gains, gains))
+    bet = total / squares if squares > 0 else near  # the best but for the third order
+    if not min(near, far) < bet < max(near, far):
+        bet = near
     for _ in range(NEWTON_STEPS):
         np.multiply(gains, bet, out=factors)  # in place: new arrays would cost as much again
         factors += 1

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 TINY = 1e-300  # a variance of at most less is one of at most this
 FAR = 1e150  # where ψ stays as it is, between its bounds, so that no square overflows
+NEWTON_STEPS = 200
+LAST_STEP = 1e-6  # of Newton's, in proportion, which leaves about its square
 ROUNDING = 1e-10  # to which the ends are found, in proportion
 
 
@@ -41,19 +43,21 @@ def catoni(values: Array, variance: float, error_rate: float) -> tuple[float, fl
 
 
 def _high_end(x: Array, allowed: float) -> float:
-    """The shift for which Σψ(x − shift) has fallen to −allowed; rounded up, the safe side."""
-    def excess(shift: float) -> float:
+    """The shift for which Σψ(x − shift) has fallen to −allowed; rounded up, the safe side.
+
+    Newton's steps, kept within a bracket: two to five serve, and the first bound its end.
+    """
+    shift, low, high, reach = 0.0, -math.inf, math.inf, allowed / len(x)
+    for _ in range(NEWTON_STEPS):
         y = x - shift
         size = np.minimum(np.abs(y), FAR)
-        return float(np.sum(np.copysign(np.log1p(size + size * size / 2), y))) + allowed
-
-    low, high, reach = 0.0, 0.0, allowed / len(x)
-    while excess(high) > 0:
-        high, reach = high + reach, 2 * reach
-    while excess(low) < 0:
-        low, reach = low - reach, 2 * reach
-    if low == high:
-        return low
-    from scipy.optimize import brentq  # here: a quarter of a second that few starts need
-
-    return float(brentq(excess, low, high, xtol=ROUNDING * reach)) + 2 * ROUNDING * reach
+        total = 1 + size * (1 + size / 2)  # rounded to 1 for tiny sizes, which count for nothing
+        excess = float(np.sum(np.copysign(np.log(total), y))) + allowed
+        low, high = (shift, high) if excess > 0 else (low, shift)
+        step = excess / float(np.sum((1 + size) / total))
+        if not low <= shift + step <= high:
+            step = (low + high) / 2 - shift
+        shift += step
+        if abs(step) <= LAST_STEP * reach:
+            return shift + 2 * ROUNDING * reach
+    return math.inf if math.isinf(high) else high
