@@ -1,10 +1,13 @@
 """What tests share: how Hypothesis draws, the findings of the selected cases."""
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from hypothesis import settings
 from mcverify.results.journal import Journal
 from mcverify.verdict import CASE_ERROR_RATE, check_budget
 
+JUDGED_IN = "MCVERIFY_JUDGED_IN"  # a folder, for this session and the processes that it starts
 JUDGE = Path(__file__).parent / "living_proof" / "judge.py"
 
 # No deadline: the first call of a function may import scipy. In CI every run tries the same
@@ -33,29 +37,45 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name == "test_claims.py")
 
 
+def pytest_configure(config):
+    """Name a folder that the processes of xdist share, so that claims are judged once for all."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.mkdtemp(prefix="mcverify-judged-")
+        os.environ[JUDGED_IN] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
 def pytest_collection_finish(session):
-    """Begin to judge the selected cases, all together as `mcverify run` does."""
+    """Begin to judge the selected cases, all together as `mcverify run` does; in one process of
+    xdist's, since each has collected them all."""
     cases = _cases(session)
-    if not cases or session.config.option.collectonly:
+    worker = getattr(session.config, "workerinput", {"workerid": "gw0"})["workerid"]
+    if not cases or session.config.option.collectonly or worker != "gw0":
         return
     check_budget(len(cases))
-    folder = tempfile.mkdtemp(prefix="mcverify-judged-")
-    session.config.add_cleanup(lambda: shutil.rmtree(folder))
-    session.judging = subprocess.Popen(
-        [sys.executable, str(JUDGE), folder], text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    session.config.add_cleanup(session.judging.kill)
-    session.judging.stdin.write("\n".join(map(str, cases)))
-    session.judging.stdin.close()
-    session.judged_in = folder
+    folder = Path(os.environ[JUDGED_IN])
+    with (folder / "told").open("w") as told:
+        judging = subprocess.Popen([sys.executable, str(JUDGE), str(folder)], text=True,
+                                   stdin=subprocess.PIPE, stdout=told, stderr=told)
+    session.config.add_cleanup(judging.kill)
+    judging.stdin.write("\n".join(map(str, cases)))
+    judging.stdin.close()
+    threading.Thread(target=_tell_the_end, args=(judging, folder / "status"), daemon=True).start()
+
+
+def _tell_the_end(process, file):
+    status = process.wait()
+    with contextlib.suppress(FileNotFoundError):  # of a session that did not wait for it
+        file.with_name("ended").write_text(str(status))
+        file.with_name("ended").replace(file)
 
 
 @pytest.fixture(scope="session")
 def findings(request):
     """By the case's name, the findings of all cases whose tests were selected."""
-    judging = request.session.judging
-    told = judging.stdout.read()
-    assert judging.wait() == 0, told
-    found = Journal(Path(request.session.judged_in)).finished(
-        _cases(request.session), 0, CASE_ERROR_RATE)
+    folder = Path(os.environ[JUDGED_IN])
+    while not (folder / "status").exists():
+        time.sleep(0.1)
+    assert (folder / "status").read_text() == "0", (folder / "told").read_text()
+    found = Journal(folder).finished(_cases(request.session), 0, CASE_ERROR_RATE)
     return {str(finding.case): finding for finding in found}
