@@ -90,7 +90,6 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
         digest = digest_of(q, k)
         if first == 0:
             check_law(q, k, partial(_piece, world, seed))
-        randomness.untouched(f"the law {world.law}")
     except own_faults() as error:
         return Measurement(b"", [describe(error)] * len(cases))
     chunk = Chunk(q, k)
@@ -119,14 +118,16 @@ def _outcome(
 
 def _alone(index: int, case: Case, world: World, seed: int, first: int, blocks: int) -> Outcome:
     """The outcome on draws of its own, where a body that changes what others share has a fault."""
-    randomness, chunk = GlobalRandomness(), Chunk(*world.draw(seed, first, blocks))
-    outcome = _outcome(index, case, world, chunk, seed, first)
+    randomness = GlobalRandomness()
+    try:
+        chunk = Chunk(*world.draw(seed, first, blocks))
+        randomness.untouched(f"the law {world.law}")
+        outcome = _outcome(index, case, world, chunk, seed, first)
+        randomness.untouched("the body")
+    except own_faults() as error:
+        return describe(error)
     if chunk.changed():
         return "the body changed q or k, which are shared with other claims; work on a copy"
-    try:
-        randomness.untouched("the body")
-    except ValueError as error:
-        return describe(error)
     return outcome
 
 

