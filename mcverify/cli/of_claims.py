@@ -95,7 +95,7 @@ def prune(files: to.SomeFiles = None, out: to.Out = to.RESULTS) -> Exit:
 
     results = Results(out)
     claims, faults = select([])
-    if files:
+    if files := [*(files or []), *map(str, results.claim_files())]:
         mine, faults = select(files)
         claims += mine
     if faults:

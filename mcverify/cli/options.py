@@ -80,8 +80,8 @@ def _rate(text: Any) -> float:
 
 
 def _folder(text: Any) -> Path:
-    if not str(text):
-        raise BadParameter("'' is no folder; write . for the one you are in")
+    if not str(text).strip():
+        raise BadParameter(f"{str(text)!r} is no folder; write . for the one you are in")
     return Path(text)
 
 
@@ -116,7 +116,7 @@ SomeNames = Annotated[list[str], names_of(WHAT)]
 Statements = Annotated[list[str] | None, names_of("statements' ids; default: all", statement_ids)]
 Files = Annotated[list[str], Argument(metavar="FILE", help="Python files, or folders of them")]
 SomeFiles = Annotated[list[str] | None, Argument(metavar="FILE", help=(
-    "Python files of claims, besides mcverify's own; default: none"))]
+    "Python files of claims, besides mcverify's own and those that results are from"))]
 Out = Annotated[Path, folder_of("the folder for the tables")]
 Last = Annotated[Path, folder_of("the folder with the last results")]
 Results = Annotated[Path, folder_of("the folder with the results", "--results")]

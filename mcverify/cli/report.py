@@ -143,6 +143,6 @@ def about(claim: Claim, results: Results) -> str:
             f"[{row['claimed_low']}, {row['claimed_high']}], measured {row['estimate']} in "
             f"[{row['low']}, {row['high']}], {row['blocks']} blocks {row['reason']}".rstrip()
             for row in results.read(claim.name)]
-    if other := results.namesake(claim):
+    if other := results.namesakes([claim])[claim]:
         last = [f"    none; the results of this name are of the claim in {other}"]
     return "\n".join(lines + (last or [f"    none yet; `{run_command(claim)}` makes one"]))

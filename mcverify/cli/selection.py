@@ -25,7 +25,7 @@ def select(
     offered = {name: str(home) for name, (_, home) in packages().items()}
     one_of = [word for word in selection if ".py::" in word]
     files = [offered.get(word, word) for word in selection
-             if word in offered or word.endswith(".py") or Path(word).is_dir()]
+             if word in offered or word.endswith(".py") or (word and Path(word).is_dir())]
     words = [word for word in selection if word not in (*files, *offered, *one_of)]
     mine = _surveyed(files, one_of) if files or one_of else None
     own = (survey(*(_homes(words, offered) if words or everywhere else []))
@@ -71,7 +71,9 @@ def as_last_judged(
         as_declared = last == row["expected"] and row["controls"] == row["controls_refuted"]
         return outcome in (None, last) and not (failed and as_declared)
 
-    return [claim for claim in claims if claim.name in rows and wanted(rows[claim.name])]
+    others = results.namesakes(claims)
+    return [claim for claim in claims
+            if claim.name in rows and not others[claim] and wanted(rows[claim.name])]
 
 
 def _named(word: str, known: Sequence[Claim]) -> list[Claim]:

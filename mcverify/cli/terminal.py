@@ -6,10 +6,9 @@ from io import TextIOWrapper
 
 from rich.console import Console
 
+from mcverify.declare.grid import CONTROL
+
 PIPE_WIDTH = 400  # a pipe has none: let no row be folded there, so that it stays a line for grep
-# Characters that would move a terminal's cursor or recolour it, but for the end of a line and tabs.
-CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))
-           if chr(code) not in "\n\t"}
 
 
 class _Terminal(Console):

@@ -97,7 +97,7 @@ class Case:
 
     def __str__(self) -> str:
         parts = [self.claim.name, *(
-            str(value) if name == "law" else f"{name}:{shown(value)}"
+            shown(value) if name == "law" else f"{name}:{shown(value)}"
             for name, value in self.settings
         )]
         if self.control:

@@ -22,6 +22,9 @@ class Grid:
         return Grid(self.points + other.points)
 
 
+# Characters that would move a terminal's cursor or recolour it, but for the end of a line and tabs.
+CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))
+           if chr(code) not in "\n\t"}
 MAX_POINTS = 10**6  # a hundred times what a claim may have, which it tells itself
 NOWHERE = Grid(((),))  # names nothing: of a claim that leaves all to the defaults, or draws nothing
 
@@ -45,5 +48,9 @@ def grid(**settings: Any) -> Grid:
 
 
 def shown(value: Any) -> str:
-    """A setting as ids and tables show it."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    """A setting as ids and tables show it, its control characters made visible.
+
+    >>> shown(1 / 3), shown("red \\x1b[31m")
+    ('0.333333', 'red \\\\x1b[31m')
+    """
+    return f"{value:.6g}" if isinstance(value, float) else str(value).translate(CONTROL)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import origin
+from mcverify.declare.discover import origin, packages
 from mcverify.declare.grid import shown
 from mcverify.declare.rules import ATLAS, COLUMNS, RESERVED
 from mcverify.judge.finding import Finding
-from mcverify.results.reader import CASES, read_about, read_rows
+from mcverify.results.reader import CASES, check_count, read_about, read_rows
 from mcverify.verdict import Verdict, overall
 
 if TYPE_CHECKING:  # it takes most of a second, and a run of one claim needs no frames
@@ -45,7 +45,7 @@ def case_row(finding: Finding) -> dict[str, str]:
 
 def _written(finding: Finding) -> dict[str, str]:
     row = finding.row()
-    return {name: repr(row[name]) if name == "error_rate" else shown(row[name])
+    return {name: repr(row[name]) if name == "error_rate" else cell(row[name])
             for name in COLUMNS}
 
 
@@ -53,14 +53,29 @@ def settings_row(case: Case) -> dict[str, str]:
     """The part of a case's row that says which case it is."""
     own = dict(case.settings)
     names = dict.fromkeys(name for other in case.claim.cases() for name, _ in other.settings)
-    return {name: shown(own[name]) if name in own else "" for name in names}
+    return {name: cell(own[name]) if name in own else "" for name in names}
 
 
-def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
+def cell(value: Any) -> str:
+    """A value as tables hold it; an apostrophe keeps spreadsheets from running a text.
+
+    >>> cell("=cmd()"), cell(-1.5), cell(-math.inf)
+    ("'=cmd()", '-1.5', '-inf')
+    """
+    text = shown(value)
+    if text.startswith(("=", "+", "-", "@")):
+        try:
+            float(text)
+        except ValueError:
+            return f"'{text}"
+    return text
+
+
+def verdict_row(claim: Claim, findings: list[Finding], home: Path) -> dict[str, str]:
     """A claim's row in verdicts.csv. An error is no verdict, so it is not among the inconclusive.
 
     ``detects`` is the worst case's; empty if nothing was drawn. ``basis`` are those of all cases,
-    ``origin`` is the package that offers the claim, or its file.
+    ``origin`` is the package that offers the claim, or its file, seen from ``home``.
     """
     cases = [finding for finding in findings if not finding.case.control]
     controls = [finding for finding in findings if finding.case.control]
@@ -82,25 +97,20 @@ def verdict_row(claim: Claim, findings: list[Finding]) -> dict[str, str]:
         "controls": len(controls),
         "controls_refuted": sum(finding.as_declared for finding in controls),
         "basis": " ".join(sorted({finding.basis for finding in cases if finding.basis})),
-        "origin": _origin(claim),
+        "origin": _origin(claim, home),
     }
-    return {name: str(row[name]) for name in VERDICT_COLUMNS}
+    return {name: cell(row[name]) for name in VERDICT_COLUMNS}
 
 
-def _origin(claim: Claim) -> str:
-    """The package that offers a claim, or the name of its file."""
-    return Path(origin(claim)).name
-
-
-def _namesake(claim: Claim, known: Mapping[str, str]) -> str:
-    """The origin that is known of another claim of this one's name; "" if none is."""
-    other = known.get(claim.name, "")
-    return other if other != _origin(claim) else ""
+def _origin(claim: Claim, home: Path) -> str:
+    """The package that offers a claim, or the way to its file from ``home``."""
+    named = origin(claim)
+    return named if named in packages() else Path(os.path.relpath(named, home)).as_posix()
 
 
 def control_row(finding: Finding) -> dict[str, str]:
     """A near miss's row in controls.csv; the case's name says what was changed."""
-    row = {"claim": finding.case.claim.name, "case": str(finding.case), **_written(finding)}
+    row = {"claim": finding.case.claim.name, "case": cell(finding.case), **_written(finding)}
     return {name: row[name] for name in CONTROL_COLUMNS}
 
 
@@ -114,6 +124,7 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.claims = folder / "claims"
+        self.home = folder.resolve().parent  # from where claims' files are told
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -145,7 +156,7 @@ class Results:
 
     def write_table(self, file: Path, frame: "pd.DataFrame") -> None:
         """A table that belongs to no single claim, numbers as in a case's row."""
-        self._write(file, _csv([{column: shown(value) for column, value in row.items()}
+        self._write(file, _csv([{column: cell(value) for column, value in row.items()}
                                 for row in frame.to_dict("records")], list(frame.columns)))
 
     def write_verdicts(self, judged: Mapping[Claim, list[Finding]], keep: bool) -> None:
@@ -154,7 +165,8 @@ class Results:
         ``keep`` the rows of claims that are not judged now.
         """
         names = {claim.name for claim in judged}
-        verdicts = [verdict_row(claim, findings) for claim, findings in judged.items()]
+        verdicts = [verdict_row(claim, findings, self.home)
+                    for claim, findings in judged.items()]
         controls = [control_row(finding) for findings in judged.values()
                     for finding in findings if finding.case.control]
         for table, rows, columns in (("verdicts", verdicts, VERDICT_COLUMNS),
@@ -198,12 +210,20 @@ class Results:
         return folder / f"{table}.csv"
 
     def read(self, table: str) -> list[dict[str, str]]:
-        """The rows of a table or, by a claim's name, of its file; none if it is not there."""
+        """The rows of a table or, by a claim's name, of its file; none if it is not there.
+
+        DamagedError if it is not whole, or has not as many cases as verdicts.csv tells of.
+        """
         file = self.file(table)
         columns = {"verdicts": VERDICT_COLUMNS, "controls": CONTROL_COLUMNS}.get(
             table, () if table in RESERVED else CASES)
-        return read_rows(file, [name for name in columns if name not in NEWER]
+        rows = read_rows(file, [name for name in columns if name not in NEWER]
                          ) if file.exists() else []
+        if table not in RESERVED:
+            for row in self.read("verdicts"):
+                if row["claim"] == table:
+                    check_count(file, len(rows), int(row["cases"]))
+        return rows
 
     def check(self, claims: Iterable[Claim]) -> None:
         """Raise ValueError if these claims may not be judged into the folder.
@@ -212,27 +232,34 @@ class Results:
         another claim of one of their names.
         """
         self.read("controls")
-        known = self._origins()
-        for claim in claims:
-            if other := _namesake(claim, known):
+        for claim, other in self.namesakes(claims).items():
+            if other:
                 raise ValueError(f"{claim.name}: {self.folder} holds the results of the claim of "
                                  f"this name in {other}; rename one, or choose another --out")
 
-    def namesake(self, claim: Claim) -> str:
-        """Where another claim comes from that results of this one's name are of; "" if none."""
-        return _namesake(claim, self._origins())
+    def namesakes(self, claims: Iterable[Claim]) -> dict[Claim, str]:
+        """Where another claim comes from that results of a claim's name are of; "" if none."""
+        known = self._origins()
+        return {claim: other if other != _origin(claim, self.home) else ""
+                for claim in claims for other in [known.get(claim.name, "")]}
 
     def _origins(self) -> dict[str, str]:
         """Where the claims in verdicts.csv come from, by their names."""
         return {row["claim"]: row.get("origin", "") for row in self.read("verdicts")}
 
+    def claim_files(self) -> list[Path]:
+        """The files outside of packages that claims in verdicts.csv come from and that exist."""
+        files = {self.home / origin for origin in self._origins().values()
+                 if origin.endswith(".py")}
+        return sorted(file for file in files if file.is_file())
+
     def stale(self, claims: Iterable[Claim]) -> list[str]:
         """The names in verdicts.csv that the origins of these claims no longer have."""
-        claims = list(claims)
-        names, origins = ({claim.name for claim in claims},
-                          {_origin(claim) for claim in claims})
-        return [name for name, home in self._origins().items()
-                if home in origins and name not in names]
+        names: dict[str, set[str]] = {}
+        for claim in claims:
+            names.setdefault(_origin(claim, self.home), set()).add(claim.name)
+        return [name for name, origin in self._origins().items()
+                if name not in names.get(origin, {name})]
 
     def made_with(self) -> dict[str, Any]:
         """The seed and the error rate that the folder keeps to; nothing for a new folder.

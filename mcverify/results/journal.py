@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,10 @@ class Journal:
         known = {_key(case, seed, error_rate): case for case in cases}
         found: dict[Case, Finding] = {}
         for line in self._whole_lines():
-            entry = json.loads(line)
-            if case := known.get(entry["key"]):
-                found[case] = Finding.of_row(case, entry)
+            with suppress(ValueError, KeyError, TypeError):  # as of a line that something damaged
+                entry = json.loads(line)
+                if case := known.get(entry["key"]):
+                    found[case] = Finding.of_row(case, entry)
         return list(found.values())
 
     def _whole_lines(self) -> list[str]:
@@ -50,7 +52,7 @@ class Journal:
         end = text.rfind(b"\n") + 1
         with self.file.open("r+b") as stream:
             stream.truncate(end)
-        return text[:end].decode().splitlines()
+        return text[:end].decode(errors="replace").splitlines()
 
     def forget(self) -> None:
         """Remove the file: the run is complete, or is not gone on with."""

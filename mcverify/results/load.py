@@ -9,7 +9,7 @@ import pandas as pd
 from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import ERROR
 from mcverify.results.folder import VERDICT_COLUMNS, Results
-from mcverify.results.reader import CASES, DamagedError, read_about, read_rows
+from mcverify.results.reader import CASES, check_count, read_about, read_rows
 from mcverify.verdict import Verdict
 
 
@@ -47,8 +47,7 @@ def load(folder: str | Path = "results") -> Tables:
     for name, count in zip(verdicts["claim"], verdicts["cases"], strict=True):
         file = results.file(name)
         frame = _table(file, CASES)
-        if len(frame) != count:
-            raise DamagedError(file, f"has {len(frame)} rows, and verdicts.csv tells of {count}")
+        check_count(file, len(frame), count)
         frames.append(frame.assign(claim=name))
     cases = pd.concat(frames, ignore_index=True)
     settings = [column for column in cases if column not in (*COLUMNS, "claim")]

@@ -22,20 +22,23 @@ CASES = tuple(name for name in COLUMNS if name != "basis")  # which older tables
 class DamagedError(UsageError, ValueError):
     """A file of a results folder that is not as it was written: file, what is wrong, repair."""
 
-    def __init__(self, file: Path, what: str) -> None:
-        super().__init__(f"{file}: {what}; remove it, and make it anew with `mcverify run`")
+    def __init__(self, file: Path, what: str, gone: str = "it") -> None:
+        super().__init__(f"{file}: {what}; remove {gone}, and make it anew with `mcverify run`")
 
 
 def read_rows(file: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
     """The rows of a table, all cells as texts; DamagedError unless it is whole and has the columns.
     """
     try:
-        text = file.read_bytes().decode()
-        header, *lines = filter(None, csv.reader(io.StringIO(text, newline="")))
+        text = file.read_bytes().decode("utf-8-sig")
+        lines = [*filter(None, csv.reader(io.StringIO(text, newline="")))]
     except (UnicodeDecodeError, csv.Error, ValueError) as error:
         raise DamagedError(file, f"is no table ({error})") from None
+    if not lines:
+        raise DamagedError(file, "is empty")
     if not text.endswith("\n"):
         raise DamagedError(file, "ends in the middle of a line")
+    header = lines.pop(0)
     for name in columns:
         if name not in header:
             raise DamagedError(file, f"has no column {name}")
@@ -48,6 +51,12 @@ def read_rows(file: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
         for name, value in row.items():
             _check_cell(file, name, value)
     return rows
+
+
+def check_count(file: Path, rows: int, cases: int) -> None:
+    """DamagedError unless a claim's table has as many rows as verdicts.csv tells of."""
+    if rows != cases:
+        raise DamagedError(file, f"has {rows} rows, and verdicts.csv tells of {cases}")
 
 
 def _check_cell(file: Path, name: str, value: str) -> None:
@@ -66,5 +75,5 @@ def read_about(file: Path) -> dict[str, Any]:
         about: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         about["seed"], about["error_rate"] = int(about["seed"]), float(about["error_rate"])
     except (ValueError, KeyError, TypeError):
-        raise DamagedError(file, "is damaged") from None
+        raise DamagedError(file, "is damaged", "its folder") from None
     return about

@@ -9,8 +9,8 @@ from mcverify.declare.claim import Case, Claim
 from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
-from mcverify.results.folder import case_row, control_row, settings_row
-from mcverify.results.reader import read_rows
+from mcverify.results.folder import Results, case_row, cell, control_row, settings_row
+from mcverify.results.reader import CASES, read_rows
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def replay(
                          "like, a row, e.g. results/claims/dot_variance.csv:3")
     file = Path(match[1])
     known = {claim.name: claim for claim in claims}
-    rows = read_rows(file)
+    rows = read_rows(file, CASES if file.stem != "controls" else ())
     wanted = [int(match[2])] if match[2] else range(1, len(rows) + 1)
     for number in wanted:
         if not 1 <= number <= len(rows):
@@ -74,8 +74,11 @@ def _case(file: Path, known: Mapping[str, Claim], row: dict[str, str]) -> Case:
         raise ValueError(f"{file}: no known claim is named {name}; name the Python file that it "
                          "stands in as well")
     claim = known[name]
+    if other := Results(file.parent.parent).namesakes([claim])[claim]:
+        raise ValueError(f"{file}: holds the results of the claim of this name in {other}; name "
+                         "that file as well")
     for case in claim.control_cases() if controls else claim.cases():
-        about = {"case": str(case)} if controls else settings_row(case)
+        about = {"case": cell(case)} if controls else settings_row(case)
         if {name: row.get(name) for name in about} == about:
             return case
     about = {name: value for name, value in row.items() if name not in COLUMNS}

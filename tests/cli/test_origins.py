@@ -37,6 +37,40 @@ def test_a_claim_of_ones_own_does_not_replace_one_of_the_suite_s(mine, capsys, t
     assert Results(tmp_path / "results").read("hand_slope") == before
 
 
+def test_commands_that_read_results_tell_a_namesake_s_from_their_own(mine, capsys):
+    assert main(["run", mine("hand_slope")]) == 0
+    assert main(["replay", "results/claims/hand_slope.csv"]) == 2
+    assert ("hand_slope.csv: holds the results of the claim of this name in mine.py; name that file"
+            in capsys.readouterr().err)
+    assert main(["replay", "results/claims/hand_slope.csv", "mine.py"]) == 0
+    capsys.readouterr()
+    assert main(["list", "hand_slope", "--verdict", "CONFIRMED"]) == 0
+    assert "hand_slope" not in capsys.readouterr().out
+    assert main(["list", "mine.py", "--verdict", "CONFIRMED"]) == 0
+    assert "hand_slope" in capsys.readouterr().out
+
+
+def test_files_of_one_name_in_two_folders_are_two_origins(mine, capsys, tmp_path, monkeypatch):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        mine("same", file=f"{folder}/mine.py")
+    assert main(["run", "one/mine.py"]) == 0
+    assert main(["run", "two/mine.py"]) == 2
+    assert "the claim of this name in one/mine.py; rename" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path / "one")  # from where the file has another way
+    assert main(["run", "mine.py", "--out", "../results"]) == 0
+
+
+def test_a_claim_that_got_the_name_of_a_suite_s_is_pruned_without_naming_its_file(mine, capsys):
+    assert main(["run", mine("hand_slope", "other")]) == 0
+    assert main(["run", mine("other")]) == 0
+    assert "keeps results of hand_slope" in capsys.readouterr().err
+    assert main(["prune"]) == 0
+    assert capsys.readouterr().out == "removed hand_slope\n"
+    assert main(["prune"]) == 0
+    assert capsys.readouterr().out == "nothing to remove\n"
+
+
 def test_rows_of_a_renamed_claim_are_told_and_pruned(mine, capsys, tmp_path):
     results = Results(tmp_path / "results")
     assert main(["run", mine("first", "second")]) == 0

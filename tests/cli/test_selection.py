@@ -1,6 +1,7 @@
 """Which claims the words of a command mean: patterns, last verdicts, near names, completion."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_a_pattern_names_all_that_match_it():
     assert names("hand_slop[a-e]", "hand_*t") == ["hand_slope"] + [
         name for name in every if name.startswith("hand_") and name.endswith("t")]
     assert names("C?") == [claim.name for claim in discover()
-                           if any(word in statement_ids("C") for word in claim.decides.split())]
+                           if any(re.fullmatch("C.", word) for word in claim.decides.split())]
     with pytest.raises(UsageError, match=r"z\*: no claim or statement has this name"):
         select(["z*"])
 
@@ -147,7 +148,7 @@ def test_a_shell_completes_every_claim_and_statement():
 
 @pytest.mark.parametrize(("words", "expected"), [
     (["run", "dot_vari"], ["dot_variance"]), (["show", "dot_vari"], ["dot_variance"]),
-    (["ledger", "B3"], ["B3", *(f"B3{digit}" for digit in range(8))]),
+    (["ledger", "B3"], [name for name in statement_ids() if name.startswith("B3")]),
     (["sel"], ["selfcheck"]), (["run", "--err"], ["--error-rate"]),
 ])
 def test_a_shell_is_told_by_the_command_itself(words, expected):

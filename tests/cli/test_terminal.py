@@ -1,8 +1,9 @@
 """What is printed is what a user wrote, on whatever it is printed."""
 
+import csv
+import io
 import subprocess
 import sys
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,7 @@ def test_nothing_is_markup_on_either_stream(capsys):
 def test_a_pipe_of_another_encoding_gets_every_verdict(mine, monkeypatch, encoding, shown):
     file = mine("The mean is 0 · √d_k.", "equals=3")
     for status, command in ((1, ["run", file, "--jobs", "1"]), (0, ["show", file])):
-        monkeypatch.setattr("sys.stdout", TextIOWrapper(BytesIO(), encoding=encoding))
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
         assert main(command) == status
         printed = sys.stdout.buffer.getvalue().decode(encoding)
         assert shown in printed
@@ -110,3 +111,17 @@ def test_a_full_disk_is_told_in_one_line(mine):
                              stderr=subprocess.PIPE)
     assert ran.returncode == 2
     assert ran.stderr == b"mcverify: output: No space left on device; choose another place\n"
+
+
+def test_a_text_in_a_table_is_no_formula_and_no_escape_and_is_replayed(mine, capsys):
+    file = mine("=cmd() is a sentence.", word='["=cmd()", "+1", "-x", "@a", "\\x1b[31m"]')
+    assert main(["run", file, "--jobs", "1"]) == 0
+    for table in ("verdicts", "controls", "claims/named"):
+        text = Path(f"results/{table}.csv").read_text(encoding="utf-8")
+        cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+        assert "\x1b" not in text
+        assert not [cell for cell in cells if cell[:1] in ("=", "@", "+") and cell != "+1"]
+    words = [row["word"] for row in csv.DictReader(io.StringIO(text))]
+    assert words == ["'=cmd()", "+1", "'-x", "'@a", "\\x1b[31m"]
+    assert main(["replay", "results/claims/named.csv", file]) == 0
+    assert capsys.readouterr().out.count("every digit is reproduced") == 5

@@ -13,7 +13,7 @@ from mcverify.results.reader import DamagedError, read_rows
 CLAIM = "hand_slope"
 TABLES = {"verdicts.csv": "verdicts", f"claims/{CLAIM}.csv": CLAIM}
 DAMAGES = {
-    "empty": (lambda text: "", "no table"),
+    "empty": (lambda text: "", "is empty; remove it"),
     "binary": (lambda text: text.encode() + b"\xff\xfe\x00\n", "no table"),
     "cut in a line": (lambda text: text[:len(text) * 2 // 3].rstrip("\n"), "middle of a line"),
     "a column renamed": (lambda text: text.replace("verdict,", "veredict,", 1), "column verdict"),
@@ -65,14 +65,26 @@ def test_a_run_tells_of_a_damaged_table_before_it_draws_and_loses_nothing(folder
 def test_cases_that_are_missing_are_told(folder):
     file = folder / "claims" / f"{CLAIM}.csv"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(DamagedError, match=r"has 2 rows, and verdicts.csv tells of 3"):
-        load(folder)
+    for change in (lambda: None, file.unlink):
+        change()
+        rows = 2 if file.exists() else 0
+        for read in (lambda: load(folder), lambda: Results(folder).read(CLAIM)):
+            with pytest.raises(DamagedError, match=f"has {rows} rows, and verdicts.csv tells of 3"):
+                read()
+        assert main(["show", CLAIM, "--out", str(folder)]) == 2
+
+
+def test_a_table_that_a_spreadsheet_has_saved_with_a_mark_is_read(folder):
+    file = folder / "claims" / f"{CLAIM}.csv"
+    before = read_rows(file)
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert read_rows(file) == before
 
 
 def test_a_damaged_run_json_is_told(folder):
     (folder / "run.json").write_text('{"seed": ')
     for read in (lambda: Results(folder).made_with(), lambda: load(folder)):
-        with pytest.raises(DamagedError, match=r"run\.json: is damaged; remove it"):
+        with pytest.raises(DamagedError, match=r"run\.json: is damaged; remove its folder"):
             read()
 
 
