@@ -7,6 +7,7 @@ import numpy as np
 
 from mcverify.attention import vectors
 from mcverify.laws.law import Pair
+from mcverify.laws.normed_axes import Axes, normed
 from mcverify.laws.side import Array, Image, Side
 from mcverify.laws.transforms import Transformed, alike
 
@@ -37,12 +38,17 @@ class LayerNorm(Transformed):
         if d_k == 1:
             return np.zeros(1), np.zeros((1, 1))  # one coordinate is its own mean
         if not x.exchangeable:
-            return alike(d_k, math.nan, math.nan, covariance=math.nan)
+            return _along(self.axes(x, d_k), d_k)
         variance = self.gain**2 * (1 - x.all_equal) if self.epsilon == 0 else math.nan
         return alike(d_k, 0.0, variance, covariance=-variance / (d_k - 1))
 
     def longest(self, d_k: int) -> float:
         return abs(self.gain) * math.sqrt(d_k)
+
+    def axes(self, x: Side, d_k: int) -> Axes | None:
+        if self.epsilon != 0 or x.image is None or np.ptp(x.image.mean) > 0:
+            return None
+        return _normed(x.image.mapped(np.eye(d_k) - 1 / d_k), self.longest(d_k))
 
     def image(self, x: Side, d_k: int) -> Image | None:
         """A direction that was uniform is so among vectors of mean 0, in d_k − 1 dimensions."""
@@ -73,13 +79,18 @@ class RmsNorm(Transformed):
         return np.asarray(vectors.rms_norm(x, self.gain, self.epsilon), np.float64)
 
     def after(self, x: Side, d_k: int) -> Pair:
-        if not x.symmetric:
-            return alike(d_k, math.nan, math.nan, covariance=math.nan)
-        known = x.exchangeable and self.epsilon == 0
+        if not (x.symmetric and x.exchangeable):
+            return _along(self.axes(x, d_k), d_k, 0.0 if x.symmetric else math.nan)
+        known = self.epsilon == 0
         return alike(d_k, 0.0, self.gain**2 * (1 - x.all_zero) if known else math.nan)
 
     def longest(self, d_k: int) -> float:
         return abs(self.gain) * math.sqrt(d_k)
+
+    def axes(self, x: Side, d_k: int) -> Axes | None:
+        if self.epsilon != 0 or x.image is None or x.image.mean.any():
+            return None
+        return _normed(x.image, self.longest(d_k))
 
     def image(self, x: Side, d_k: int) -> Image | None:
         """Coins stay coins, and a direction that was uniform is all that is left."""
@@ -109,6 +120,9 @@ class UnitNorm(Transformed):
         mean, cov = RmsNorm(self.base).after(x, d_k)
         return mean, cov / d_k
 
+    def axes(self, x: Side, d_k: int) -> Axes | None:
+        return None if x.image is None or x.image.mean.any() else _normed(x.image, 1.0)
+
     def longest(self, d_k: int) -> float:
         return 1.0
 
@@ -122,6 +136,19 @@ def _is_round(x: Side) -> bool:
     image = x.image
     return (image is not None and image.round and image.root.ndim == 1
             and bool(np.ptp(image.root) == 0 < abs(image.root[0])))
+
+
+def _normed(image: Image, length: float) -> Axes | None:
+    """The axes of a vector whose direction is that of a normal one."""
+    root = np.diag(image.root) if image.root.ndim == 1 else image.root
+    return normed(root, length) if image.round and root.any() else None
+
+
+def _along(axes: Axes | None, d_k: int, covariance: float = math.nan) -> Pair:
+    """Mean and covariance by the axes; without them, any two coordinates have this covariance."""
+    if axes is None:
+        return alike(d_k, 0.0 if covariance == 0 else math.nan, math.nan, covariance=covariance)
+    return np.zeros(d_k), axes.cov
 
 
 def _on_sphere(root: Array, dimensions: int) -> Image:

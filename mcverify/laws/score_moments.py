@@ -10,16 +10,15 @@ from typing import Literal
 
 import numpy as np
 
-from mcverify.laws.law import Law, joint, side
-from mcverify.laws.q_tied_to_k import Identical, RandomSign
+from mcverify.laws.law import Law, side
+from mcverify.laws.matched_moments import matched_moments
 from mcverify.laws.score_contraction import (
     applied,
     fourth_moment,
-    odd,
     product,
     squares_of_shared,
 )
-from mcverify.laws.side import Array, Image
+from mcverify.laws.side import Array
 
 Pairs = Literal["all", "other", "matched"]
 
@@ -154,19 +153,27 @@ def _second_order(law: Law, d_k: int, width: int) -> ScoreMoments:
     Of q and k with mean 0 and lengths of at most L_q and L_k, abs(s) is at most L_q·L_k, so E s⁴
     is at most (L_q·L_k)² E s²; and E[s² | q] = q'Σ_k q is at most L_q² times the largest
     eigenvalue of Σ_k, so the mean of its square is at most that times E s². After a norm of
-    exchangeable coordinates E[s² | q] is this number, and the bound is E s_1² s_2² itself.
+    exchangeable coordinates E[s² | q] is this number, and the bound is E s_1² s_2² itself. Along
+    common axes on which signs are even all three are known.
     """
     m, unknown = law.moments(d_k), math.nan
     mean_q, mean_k = m.mean_q[:width], m.mean_k[:width]
     cov_q, cov_k = m.cov_q[:width, :width], m.cov_k[:width, :width]
     query_share, key_share = float(mean_k @ cov_q @ mean_k), float(mean_q @ cov_k @ mean_q)
     variance = float(np.sum(cov_q * cov_k)) + query_share + key_share
-    longest_q, longest_k = (side(law, which, d_k).longest for which in ("q", "k"))
+    sides = [side(law, which, d_k) for which in ("q", "k")]
+    longest_q, longest_k = (each.longest for each in sides)
     fourth = shared_query = shared_key = unknown
     if max(longest_q, longest_k) < math.inf and not (mean_q.any() or mean_k.any()):
         fourth = (longest_q * longest_k) ** 2 * variance
         shared_query = longest_q**2 * _largest_eigenvalue(cov_k) * variance
         shared_key = longest_k**2 * _largest_eigenvalue(cov_q) * variance
+    q, k = (each.axes for each in sides)
+    if q and k and width == d_k and np.array_equal(q.directions, k.directions):
+        fourth = float(3 * (q.fourths * k.fourths).sum()
+                       - 2 * q.fourths.diagonal() @ k.fourths.diagonal())
+        shared_query = float(k.squares @ q.fourths @ k.squares)
+        shared_key = float(q.squares @ k.fourths @ q.squares)
     found = ScoreMoments(
         float(mean_q @ mean_k), unknown, variance, fourth, shared_query, shared_key,
         query_share, key_share, unknown, unknown, law.coupled)
@@ -179,45 +186,7 @@ def _largest_eigenvalue(cov: Array) -> float:
 
 def _with_matched(found: ScoreMoments, law: Law, d_k: int, width: int) -> ScoreMoments:
     """The same with the moments of a token with itself, as far as they are known."""
-    if not law.coupled:
-        mean, variance, fourth = found.mean, found.variance, found.fourth
-    elif isinstance(law, RandomSign):
-        if (products := Identical(law.base).coordinate_products()) is None:
-            return found
-        length, spread, third, fourth = _sum_of_alike(products, width)
-        mean, variance = 0.0, spread + length**2
-        fourth += 4 * length * third + 6 * length**2 * spread + length**4
-    elif (products := getattr(law, "coordinate_products", lambda: None)()) is not None:
-        mean, variance, _, fourth = _sum_of_alike(products, width)
-    elif (views := joint(law, d_k)) is not None:
-        mean, variance, fourth = _quadratic_form(*(view.first(width) for view in views))
-    else:
-        return found
-    return replace(found, matched_mean=mean, matched_variance=variance, matched_fourth=fourth)
-
-
-def _sum_of_alike(moments: tuple[float, ...], count: int) -> tuple[float, float, float, float]:
-    """Mean and central moments 2 to 4 of a sum of independent terms with these raw moments."""
-    m1, m2, m3, m4 = moments
-    c2, c3 = m2 - m1**2, m3 - 3 * m1 * m2 + 2 * m1**3
-    c4 = m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
-    return (count * m1, count * c2, count * c3,
-            count * c4 + 3 * count * (count - 1) * c2**2)
-
-
-def _quadratic_form(q: Image, k: Image) -> tuple[float, float, float]:
-    """Mean, variance and fourth central moment of q·k for two views of one z.
-
-    z'Sz + l·z of normal z has the second and fourth cumulants 2 tr S² + |l|² and 48(tr S⁴ + |Sl|²).
-    Of others the variance has (κ − 3) Σ S_ii² + 2γ Σ S_ii l_i more; the fourth is not known.
-    """
-    m = product(q.root, k.root)
-    s, tilt = (m + m.T) / 2, applied(q.root, k.mean) + applied(k.root, q.mean)
-    square, diagonal = s @ s, s.diagonal()
-    variance = 2 * float((s**2).sum()) + float(tilt @ tilt)
-    mean, fourth = float(diagonal.sum() + q.mean @ k.mean), math.nan
-    if q.round:
-        cumulant = 48 * float((square**2).sum() + tilt @ (square @ tilt))
-        return mean, variance, 3 * variance**2 + cumulant
-    variance += (q.fourth - 3) * float(diagonal @ diagonal)
-    return mean, variance + 2 * odd(q.third, float(diagonal @ tilt)), fourth
+    own = (matched_moments(law, d_k, width) if law.coupled
+           else (found.mean, found.variance, found.fourth))
+    return replace(found, matched_mean=own[0], matched_variance=own[1],
+                   matched_fourth=own[2]) if own else found

@@ -91,7 +91,7 @@ class Scaled(LawBase):
 
         return replace(base, atoms=atoms and tuple((std * value, p) for value, p in atoms),
                        sizes=sizes and larger, image=base.mapped(np.full(d_k, std)),
-                       longest=std * base.longest)
+                       longest=std * base.longest, axes=None)
 
     def joint(self, d_k: int) -> Views | None:
         base, stds = joint(self.base, d_k), np.full((2, d_k), [[self.std_q], [self.std_k]])

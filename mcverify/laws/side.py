@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.laws.normed_axes import Axes
+
 Array = NDArray[np.float64]
 Sizes = Callable[[int, Array], tuple[Array, Array]]
 
@@ -80,6 +82,7 @@ class Side:
         and P(abs(x) > b).
     image : gives the fourth moments; None where they are unknown or do not exist.
     longest : a bound on the length of the vector; inf if unknown.
+    axes : of a normal vector after a norm, what gives its moments without an image.
     """
 
     exchangeable: bool = False
@@ -91,6 +94,7 @@ class Side:
     sizes: Sizes | None = None
     image: Image | None = None
     longest: float = math.inf
+    axes: Axes | None = None
 
     def mapped(self, matrix: Array) -> Image | None:
         """The image of matrix·x, as in ``Image.mapped``, if that of x is known."""
@@ -107,4 +111,4 @@ class Side:
         True
         """
         return replace(self, all_equal=math.nan, all_zero=math.nan, atoms=None, sizes=None,
-                       image=image, longest=math.inf)
+                       image=image, longest=math.inf, axes=None)

@@ -24,6 +24,7 @@ from mcverify.laws.law import (
     require_law,
     side,
 )
+from mcverify.laws.normed_axes import Axes
 from mcverify.laws.real_tokens import Measured
 from mcverify.laws.side import Array, Image, Side, Sizes
 
@@ -66,6 +67,10 @@ class Transformed(LawBase, ABC):
         """The image of a vector of which x is known, transformed; None where it is not known."""
         return None
 
+    def axes(self, x: Side, d_k: int) -> Axes | None:
+        """The axes of a vector of which x is known, transformed; None where it has none."""
+        return None
+
     def longest(self, d_k: int) -> float:
         """A bound on the length of a transformed vector; inf where none is known."""
         return math.inf
@@ -90,7 +95,10 @@ class Transformed(LawBase, ABC):
         return replace(self.base, q=q, k=k).block_moments(d_k, tokens, of, width)
 
     def side(self, which: Which, d_k: int) -> Side:
-        return Side(image=self.image(side(self.base, which, d_k), d_k), longest=self.longest(d_k))
+        x = side(self.base, which, d_k)
+        image = self.image(x, d_k)
+        return Side(image=image, longest=self.longest(d_k),
+                    axes=None if image else self.axes(x, d_k))
 
 
 @dataclass(frozen=True)
