@@ -24,25 +24,29 @@ def of_scores(q, k, g, scale):
     return s, score_gradient(softmax(s), g)
 
 
-def projection_square(q, k, x, of_s, scale):
-    """‖∂L/∂W‖² of a block, for the inputs x that W makes q of; k and q swap places for keys."""
-    gradient = scale * of_s @ k
-    # ‖Σ x ⊗ g‖² = Σ (x·x')(g·g') over pairs of tokens, which builds no matrix of weights.
-    return np.einsum("bij,bij->b", scores(x, x), scores(gradient, gradient))
+def gram_of_normals(rng, blocks, tokens, width):
+    """XX' for X of so many tokens of N(0, I), width ≥ tokens, by Bartlett's decomposition: LL' for
+    normal numbers below the diagonal of L, and χ of width, width − 1, … degrees on it."""
+    lower = np.tril(rng.standard_normal((blocks, tokens, tokens)), -1)
+    place = np.arange(tokens)
+    lower[:, place, place] = np.sqrt(rng.chisquare(width - place, (blocks, tokens)))
+    return scores(lower, lower)
 
 
 def unscaled_and_scaled(q, k, keys, d_k, rng, projection="query", power=0.0):
-    """The squares of both, for one upstream gradient."""
+    """‖∂L/∂W‖² of a block with and without the scale, for one upstream gradient."""
     g = upstream(q, k, keys, rng)
-    own = q if projection == "query" else k
-    # Of x, W takes as many orthonormal directions as q is wide; the rest knows of no score.
-    x = np.concatenate([own, rng.standard_normal((*q.shape[:2], INPUT - d_k))], axis=2)
+    own, other = (q, k) if projection == "query" else (k, q)
+    inputs = scores(own, own)  # of x, W takes orthonormal directions, as many as q is wide
+    if INPUT > d_k:  # the rest knows of no score
+        inputs = inputs + gram_of_normals(rng, *q.shape[:2], INPUT - d_k)
 
     def square(scale):
         _, of_s = of_scores(q, k, g, scale)
         of_s = of_s.reshape(len(q), q.shape[1], -1)
-        return (projection_square(q, k, x, of_s, scale) if projection == "query" else
-                projection_square(k, q, x, np.swapaxes(of_s, 1, 2), scale))
+        gradient = scale * (of_s if projection == "query" else np.swapaxes(of_s, 1, 2)) @ other
+        # ‖Σ x ⊗ g‖² = Σ (x·x')(g·g') over pairs of tokens, which builds no matrix of weights.
+        return np.einsum("bij,bij->b", inputs, scores(gradient, gradient))
 
     return square(d_k**-power), square(d_k**-0.5)
 
