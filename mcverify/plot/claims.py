@@ -31,12 +31,13 @@ def draw_claims(
     """
     tables = {name: read(results, name, ("verdict", "expected", "reason"), PLACES)
               for name in names}
-    sentences = {row["claim"]: f": {row['sentence']}" for row in results.read("verdicts")}
+    told = results.read("verdicts") if kind == ".png" else []
+    titles = {row["claim"]: f"{row['claim']}: {row['sentence']}" for row in told}
     for name, frame in tables.items():
         fixed, labels = _labels(frame.drop(columns=[*COLUMNS], errors="ignore"))
         for page, start in enumerate(range(0, len(frame), MOST)):
             shown = slice(start, start + MOST)
-            title = name + sentences.get(name, "") if kind == ".png" else ""
+            title = titles.get(name, name) if kind == ".png" else ""
             yield _forest(folder / f"{name}{f'_{page + 1}' if page else ''}{kind}", title, fixed,
                           labels[shown], frame[shown])
 

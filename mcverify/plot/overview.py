@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to l
 COLUMNS = 3
 ACROSS = 11  # marks in a line of a column; the others stand in lines below it
 PITCH = 0.115  # inches from mark to mark, so that none touches the next
-MARKS_FROM = 1.5  # inches from a column's edge to its marks, behind the longest judgement
+MARKS_FROM = 1.65  # inches from a column's edge to its marks, behind the longest judgement
 WIDTH = COLUMNS * (MARKS_FROM + ACROSS * PITCH) + 0.1
 SIGN_FROM = 0.33  # behind the longest id
 HEAD = 0.55  # inches, for the title and the legend

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from mcverify.declare.grid import shown
 from mcverify.results.folder import Results
 
 Estimate = tuple[int, str, dict[str, Any]]  # significant digits, claim, settings of a case
@@ -47,7 +48,7 @@ SURPRISES: tuple[tuple[Surprise, tuple[Estimate, ...]], ...] = (
     (Surprise("B17", "LayerNorm of q and k forces variance 1.",
               "Without the scale it leaves {} at d_k = 64, and with it d_k/(d_k − 1): {} at 8."),
      ((2, "layer_norm_variance", NORMED | {"d_k": 64}),
-      (3, "layer_norm_forces_unit_variance", NORMED | {"d_k": 8}))),
+      (2, "layer_norm_forces_unit_variance", NORMED | {"d_k": 8}))),
     (Surprise("B14", "Longer contexts need T = √d_k·√(trained/actual length).",
               "It overshoots: at 8 times the length the entropy has gone from 5.74 nats to {}."),
      ((3, "root_rule", {"rule": "root", "fold": 8.0}),)),
@@ -75,5 +76,8 @@ def surprises(results: Results) -> Iterator[Surprise]:
 def _measured(results: Results, digits: int, claim: str, settings: dict[str, Any]) -> str:
     """The estimate of the one case of a claim with these settings; "" if there is no such case."""
     rows = [row for row in results.read(claim)
-            if all(row.get(name) == str(value) for name, value in settings.items())]
-    return f"{float(rows[0]['estimate']):.{digits}g}" if len(rows) == 1 else ""
+            if all(row.get(name) == shown(value) for name, value in settings.items())]
+    if len(rows) != 1:
+        return ""
+    rounded = float(f"{float(rows[0]['estimate']):.{digits}g}")
+    return f"{rounded:g}"  # 260 and not 2.6e+02
