@@ -151,7 +151,8 @@ def test_cases_are_labelled_by_what_varies(tmp_path, drawn):
     write_claim(tmp_path, "mine", [CONFIRMED, REFUTED], law=["normal", "a_$very$_long_law" * 4],
                 d_k=64, keys=[2, ""])
     sentence = "A sentence of √d_k and $x_1$ words. " * 5
-    write_verdicts(tmp_path, ("A1", "CONFIRMED", "CONFIRMED", 0), claim="mine", sentence=sentence)
+    write_verdicts(tmp_path, ("A1", "CONFIRMED", "CONFIRMED", 0), claim="mine", sentence=sentence,
+                   cases=2)
     list(plot.draw_claims(["mine"], Results(tmp_path), tmp_path))
     labels = [label.get_text() for label in drawn[0].axes[0].get_yticklabels()]
     assert labels == ["normal, keys 2", "a_$very$_long_law" * 4]
@@ -362,7 +363,7 @@ DAMAGE = {
     (["open_quote"], "open_quote.csv: has 8 cells in row 1, and 14 columns"),
     (["binary"], "binary.csv: is no table"),
     (["no_rows"], "no_rows.csv: has no rows"),
-    (["empty"], "empty.csv: is no table"),
+    (["empty"], "empty.csv: is empty"),
 ])
 def test_mistakes_are_told_in_one_line_before_anything_is_drawn(tmp_path, capsys, words, message):
     for name, damage in DAMAGE.items():

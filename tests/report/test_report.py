@@ -9,11 +9,12 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from committed import RESULTS, ROOT
+from committed import ROOT
 
-from mcverify import __version__, check, claim, grid, laws, relative
+from mcverify import Verdict, __version__, check, claim, discover, grid, laws, relative
 from mcverify.attention import scores
 from mcverify.cli.main import main
+from mcverify.declare.grid import shown
 from mcverify.report import report_on
 from mcverify.report.surprises import SURPRISES, surprises
 from mcverify.results.folder import Results
@@ -95,7 +96,7 @@ def test_a_folder_without_statements_is_told_by_its_claims(tmp_path):
     assert page.values("data-kind") == ["CONFIRMED", "REFUTED", "REFUTED", "CONFIRMED"]
     assert "Two short notes" not in page.text
     assert "contradicted is REFUTED, declared CONFIRMED; 2 of 2 near misses" in page.text
-    assert "mcverify run test_report.py::mine" in page.text
+    assert re.search(r"mcverify run \S*test_report.py::mine", page.text)
     assert "7 cases in 1.5 s" in page.text
     assert "8 cases at 1e-10 spend 8e-10 of 1e-06" in page.text
 
@@ -117,7 +118,7 @@ def test_statements_come_before_claims_that_decide_none(tmp_path):
             ] == ["div", "section", "div"]
     assert "One common factor cannot decorrelate" in tags.text
     assert "Claims that decide no statement" in tags.text
-    assert "mcverify run B8 test_report.py::whitened --seed 3" in tags.text
+    assert re.search(r"mcverify run B8 \S*test_report.py::whitened --seed 3", tags.text)
     assert page.count("<svg>drawn</svg>") == 2
 
 
@@ -134,8 +135,9 @@ def test_text_of_a_user_is_never_markup(tmp_path):
     results = folder(tmp_path, replace(mine, sentence=HOSTILE))
     page = report_on(results, inline)
     tags = Tags(page)
-    assert HOSTILE in tags.text
-    assert HOSTILE.replace("\x1b", "\N{REPLACEMENT CHARACTER}") in tags.text.split("word ")[1]
+    told = HOSTILE.replace("\x1b", r"\x1b")  # so that no terminal obeys it
+    assert told in tags.text
+    assert told in tags.text.split("word ")[1]
     assert Counter(tag for tag, _ in tags.elements)["script"] == 1
     assert "x" not in tags.values("title")
     assert page == report_on(results, inline)  # the same bytes, when it is drawn again
@@ -166,11 +168,24 @@ def test_headings_leave_no_level_out(tmp_path):
 
 
 def test_a_surprise_needs_its_numbers_and_a_statement_that_stands(tmp_path):
-    assert [each.statement for each in surprises(Results(RESULTS))] == [
-        each.statement for each, _ in SURPRISES]
-    results = folder(tmp_path, whitened)
-    assert [each.statement for each in surprises(results)] == ["B15"]  # has none
-    assert "What surprises most" not in report_on(results, undrawn)  # as B15 is not judged
+    one_hot, = [each for each in discover() if each.name == "large_inputs_give_one_hot"]
+    results = folder(tmp_path, one_hot)
+    assert [each.statement for each in surprises(results)] == ["B15", "B27"]  # B15 has no numbers
+    told = report_on(results, undrawn).split("What surprises most")[1].split("</section>")[0]
+    assert "(1000, 1000) has weights of 0.5, and" in told
+    assert "B15" not in told  # of which no claim is in the folder
+    contradicted = folder(tmp_path / "other", replace(one_hot, expect=Verdict.CONFIRMED))
+    assert "What surprises most" not in report_on(contradicted, undrawn)
+
+
+def test_every_surprise_names_a_case_that_there_is():
+    claims = {each.name: each for each in discover()}
+    for surprise, estimates in SURPRISES:
+        assert surprise.found.count("{}") == len(estimates)
+        for _, name, settings in estimates:
+            cases = [dict(case.settings) for case in claims[name].cases()]
+            assert [all(shown(case.get(key)) == shown(value) for key, value in settings.items())
+                    for case in cases].count(True) == 1, (name, settings)
 
 
 @pytest.mark.parametrize(("words", "message"), [
