@@ -44,7 +44,7 @@ def limit_of_rms(d_k):
 
 
 @claim(std, equals=limit_of_rms, within=relative(0.02),
-       over=grid(law=NORMAL, d_k=[64, 128], keys=KEYS), decides="A11 B6")
+       over=grid(law=NORMAL, d_k=[64, 128], keys=KEYS), decides="A11 B6", controls=near.query_scale(1.2))
 def scaled_gradient_size(q, k, d_k, rng):
     """Divided by √d_k, the RMS of ∂L/∂q tends to a constant as d_k grows: 0.137 at 128 keys."""
     return math.sqrt(d_k) * gradient(q, k, d_k**-0.5, draw_upstream(k, rng))
@@ -124,23 +124,24 @@ def most_gradients_grow_with_the_scale(q, k, keys, d_k, rng, sigma=1.0):
 # --- how the gradient grows with d_k, for the learning rate -----------------------------------
 
 
-def at_widths(q, k, upstream):
-    """√d_k·∂L/∂q at the widths of 64 and 256, divided by √d_k, for the upstream gradients given: their RMS is that of the norm."""
-    return [(d, math.sqrt(d) * gradient(q[..., :d], k[..., :d], d**-0.5, upstream[d])) for d in (64, 256)]
+def at_widths(q, k, upstream, power=0.5):
+    """√d_k·∂L/∂q at the widths of 64 and 256, divided by d_k^power, for the upstream gradients given: their RMS is that of the norm."""
+    return [(d, math.sqrt(d) * gradient(q[..., :d], k[..., :d], d**-power, upstream[d])) for d in (64, 256)]
 
 
 def from_output(k, rng, d):
-    """∂L/∂p = v·∂L/∂o for values as wide as keys, when ∂L/∂o has coordinates of variance 1."""
+    """∂L/∂p = v·∂L/∂o for values of width d, when ∂L/∂o has coordinates of variance 1."""
     blocks, keys, _ = k.shape
     output, values = rng.standard_normal((blocks, ROWS, d)), rng.standard_normal((blocks, keys, d))
     return output @ np.swapaxes(values, -1, -2)
 
 
-@claim(slope(std), equals=0, within=absolute(0.03), over=grid(law=NORMAL, d_k=256, tokens=32), decides="B23")
-def gradient_size_does_not_change_with_width(q, k, rng):
+@claim(slope(std), equals=0, within=absolute(0.03), over=grid(law=NORMAL, d_k=256, tokens=32), decides="B23",
+       controls=grid(power=1.0) + grid(power=0.0))
+def gradient_size_does_not_change_with_width(q, k, rng, power=0.5):
     """Divided by √d_k and for a fixed ∂L/∂p, the RMS norm of ∂L/∂q does not change from d_k = 64 to 256."""
     upstream = draw_upstream(k, rng)
-    return at_widths(q, k, {64: upstream, 256: upstream})
+    return at_widths(q, k, {64: upstream, 256: upstream}, power)
 
 
 @claim(slope(std), equals=0.5, within=absolute(0.1), over=grid(law=NORMAL, d_k=256, tokens=32), decides="B23",
@@ -151,7 +152,8 @@ def gradient_size_grows_as_the_root_of_the_width(q, k, rng):
     return at_widths(q, k, {64: upstream, 256: upstream})
 
 
-@claim(slope(std), equals=0.5, within=absolute(0.05), over=grid(law=NORMAL, d_k=256, tokens=32), decides="B23")
-def gradient_from_the_output_grows(q, k, rng):
+@claim(slope(std), equals=0.5, within=absolute(0.05), over=grid(law=NORMAL, d_k=256, tokens=32), decides="B23",
+       controls=grid(value_width=64))
+def gradient_from_the_output_grows(q, k, rng, value_width=None):
     """For a ∂L/∂o of fixed coordinate variance and values as wide as keys, the RMS norm of ∂L/∂q does grow as √d_k."""
-    return at_widths(q, k, {d: from_output(k, rng, d) for d in (64, 256)})
+    return at_widths(q, k, {d: from_output(k, rng, value_width or d) for d in (64, 256)})

@@ -36,8 +36,9 @@ def rotation_keeps_isotropic_variance(q, k):
     variance,
     equals=theory.dot_variance,
     within=relative(0.04),
-    over=grid(law=at(UNEQUAL), d_k=[8, 64]),
+    over=grid(law=at(UNEQUAL, [64, 0, 1, 4096]), d_k=[8, 64]),
     decides="B12",
+    controls=near.law(UNEQUAL) + near.law(laws.rotary(UNEQUAL, 64, pairing="neighbours")),
 )
 def rotation_moves_anisotropic_variance(q, k):
     """With unequal variances in both q and k, Var(q·k) moves with the distance, as tr(RΣR'Σ) says."""
@@ -128,8 +129,9 @@ def rotation_can_amplify(q, k):
     mean,
     equals=lambda law, d_k: rotary.matched_mean(d_k, law.distance) / d_k,
     within=absolute(0.02),
-    over=grid(law=at(laws.identical(laws.normal), [0, 5, 64, 1286, 4075]), d_k=64),
+    over=grid(law=at(laws.identical(laws.normal), [64, 0, 5, 1286, 4075]), d_k=64),
     decides="B12",
+    controls=near.law(laws.identical(laws.normal)) + near.law(laws.rotary(laws.identical(laws.normal), 32)),
 )
 def rotation_makes_the_mean_decay(q, k, d_k):
     """With q = k the mean score falls with the distance as Σ 2cos(mθ_i), unevenly: all of d_k at 0, 0.43 d_k at 64, −0.08 d_k at 1286 and −0.24 d_k at 4075."""

@@ -29,7 +29,7 @@ def weights(q, k, keys, d_k, power):
 
 
 @claim(SCALED_WEIGHT, equals=agrees(theory.softmax.sum_squares), within=relative(0.02), over=SHARED,
-       decides="C2")
+       decides="C2", controls=grid(power=0.25))
 def shared_sum_squares(q, k, keys, d_k, power):
     """E Σp² of q·k of normal laws is what quadrature over χ²(d_k) says, scaled and unscaled."""
     return sum_squares(weights(q, k, keys, d_k, power))
@@ -43,7 +43,7 @@ def shared_jacobian_trace(q, k, keys, d_k, power):
 
 
 @claim(SQUARED_NORM, equals=agrees(theory.softmax.jacobian_frobenius_squared),
-       within=relative(0.05), over=SHARED, decides="C2")
+       within=relative(0.05), over=SHARED, decides="C2", controls=grid(power=0.25))
 def shared_jacobian_squared(q, k, keys, d_k, power):
     """E ‖J‖² (Frobenius) of q·k of normal laws is what quadrature says; unscaled, few rows carry it."""
     return jacobian_norm(weights(q, k, keys, d_k, power)) ** 2
@@ -56,7 +56,7 @@ def at_most_of_log_partitions(keys, d_k, power, tokens):
 
 @claim(mean.with_variance(at_most_of_log_partitions), equals=agrees(theory.softmax.log_partition),
        within=relative(0.02), over=SHARED,
-       decides="C2")
+       decides="C2", controls=grid(power=0.25))
 def shared_log_partition(q, k, keys, d_k, power):
     """E ln Σexp(s) of q·k of normal laws is what quadrature says."""
     s = rows(q, k, keys, scale=d_k**-power)
@@ -68,14 +68,15 @@ def independent_rows(q, keys, sigma):
 
 
 @claim(ENTROPY, equals=lambda keys, sigma: theory.softmax.entropy(keys, sigma),
-       within=relative(0.02), over=INDEPENDENT, decides="C2 B6 B21")
+       within=relative(0.02), over=INDEPENDENT, decides="C2 B6 B21",
+       controls=grid(equals=math.log(2) - 0.5))  # ln n − σ²/2, as of many keys
 def independent_entropy(q, keys, sigma):
     """The entropy of softmax over independent N(0, σ²) scores is what quadrature says: 0.658 at 128 keys, σ = 8."""
     return entropy(independent_rows(q, keys, sigma))
 
 
 @claim(WEIGHT, equals=lambda keys, sigma: theory.softmax.max_weight(keys, sigma),
-       within=relative(0.02), over=INDEPENDENT, decides="C2")
+       within=relative(0.02), over=INDEPENDENT, decides="C2", controls=grid(sigma=1.2))
 def independent_max_weight(q, keys, sigma):
     """The largest weight of softmax over independent N(0, σ²) scores is what quadrature says."""
     return max_weight(independent_rows(q, keys, sigma))

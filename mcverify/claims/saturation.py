@@ -70,7 +70,8 @@ def scaled_entropy_is_maximal(q, k, keys, d_k):
 
 
 @claim(exact, equals=lambda keys: math.log(keys) - 0.5 + (math.e + 1) / (2 * keys),
-       within=absolute(0.001), over=grid(keys=[128, 512, 4096, 65536]), decides="B6 B13 B21")
+       within=absolute(0.001), over=grid(keys=[128, 512, 4096, 65536]), decides="B6 B13 B21",
+       controls=grid(equals=math.log(128) - 0.5))
 def scaled_entropy_formula(keys):
     """At unit variance E H = ln n − 1/2 + (e + 1)/(2n) for independent normal scores from 128 keys on: the context may grow, the spread stays."""
     return theory.softmax.entropy(keys, 1.0)

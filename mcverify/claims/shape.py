@@ -18,6 +18,7 @@ FOURTH = {"coin": 1.0, "sparse": 4.0}  # standardised fourth moments: 1/share
     within=relative(1e-9),
     over=grid(q_law=["coin", "sparse"], k_law=["coin", "sparse"], d_k=[1, 2, 4, 8, 16]),
     decides="B3",
+    controls=grid(k_law="sparse"),
 )
 def enumerated_kurtosis(q_law, k_law, d_k):
     """The excess kurtosis of q·k is (κ_q κ_k − 3)/d_k, exactly, for coins and sparse coins up to d_k = 16."""
