@@ -22,26 +22,32 @@ def diagnose(
     outputs: Annotated[tuple[str, str] | None, Option(metavar="V OUT", show_default=False, help=(
         "values and outputs, to fit the scale that explains them: names in the .npz (default: v "
         "and out), or two .npy files"))] = None,
-    mask: Annotated[str | None, Option(metavar="none|causal", show_default=False, help=(
-        "the mask behind the outputs (default: the one that explains more)"))] = None,
+    mask: Annotated[str | None, Option(metavar="none|causal|NAME", show_default=False, help=(
+        "the mask behind the outputs, or the name of what each query sees, true or false, in the "
+        ".npz or a .npy file (default: none or causal, whichever explains more)"))] = None,
     error_rate: Annotated[float, to.rate_of("any verdict of the table")] = 1e-3,
     csv: Annotated[bool, Option("--csv", help=(
         "print all that is known as CSV, formulas and standard errors as well"))] = False,
 ) -> Exit:
     """Hold your own queries and keys against every assumption; of many heads, each by itself."""
+    import pandas as pd
+
     from mcverify.diagnose import diagnose, read_arrays, table
-    from mcverify.diagnose.outputs import explain_outputs, read_outputs, text
+    from mcverify.diagnose.outputs import as_quantities, explain_outputs, read_outputs, text
 
     if groups and not names:
         raise UsageError(f"--groups {groups}: needs --names, those of the queries and keys")
     with refused():
         found = read_arrays(arrays, [*names, *filter(None, [groups])] if names else None)
         frame = diagnose(*found, error_rate)
-        recorded = read_outputs(arrays, outputs)
-        explained = explain_outputs(*found[:2], *recorded, mask) if recorded else None
-    terminal.show(frame.to_csv(index=False, float_format="%.6g").rstrip() if csv else table(frame))
-    if explained is not None and not csv:
-        terminal.show(f"\n{text(explained)}")
+        recorded = read_outputs(arrays, outputs, mask)
+        explained = explain_outputs(*found[:2], *recorded) if recorded else None
+    if csv:
+        more = [] if explained is None else [as_quantities(explained, found[0].shape[-1])]
+        frame = pd.concat([frame, *more])
+        terminal.show(frame.to_csv(index=False, float_format="%.6g").rstrip())
+    else:
+        terminal.show(table(frame) + ("" if explained is None else f"\n\n{text(explained)}"))
     return Exit.AS_DECLARED
 
 

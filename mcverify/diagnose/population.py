@@ -61,7 +61,8 @@ def heads_of(q: Any, k: Any, groups: Any = None) -> list[tuple[Any, Any, Any]]:
     """(q, k, groups) of each head, with q and k (n_tokens, d_k), which is one head as it is.
 
     Of (blocks, tokens, d_k), one head, each block is a group; of (batch, heads, tokens, d_k) each
-    of the batch. Raises ValueError for unlike shapes of more than two axes, or groups with them.
+    of the batch, and k may have fewer heads, each for as many heads of queries in a row. Raises
+    ValueError for other shapes of more than two axes, or groups with them.
 
     >>> heads = heads_of(np.zeros((2, 12, 3, 8)), np.zeros((2, 12, 3, 8)))
     >>> len(heads), heads[0][0].shape, heads[0][2]
@@ -70,6 +71,8 @@ def heads_of(q: Any, k: Any, groups: Any = None) -> list[tuple[Any, Any, Any]]:
     q, k = as_array(q, "q"), as_array(k, "k")
     if max(q.ndim, k.ndim) < 3:
         return [(q, k, groups)]
+    if q.ndim == k.ndim == 4 and k.shape[1] and q.shape[1] % k.shape[1] == 0:
+        k = np.repeat(k, q.shape[1] // k.shape[1], axis=1)
     if q.shape != k.shape or q.ndim > 4:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must be (n_tokens, d_k), "
                          "(blocks, tokens, d_k) or (batch, heads, tokens, d_k), of the same tokens "

@@ -85,7 +85,7 @@ class Caller:
             except Exception as error:
                 error.add_note(
                     f"probe called attend with q {q.shape}, k {k.shape} and v {v.shape} of "
-                    f"{self.dtype or 'NumPy float64'}; pass dtype= if it wants another type")
+                    f"{self.dtype or 'NumPy float64'}; pass dtype= or d_v= if it wants others")
                 raise
         wanted = (len(q), s.heads, s.tokens, s.d_v)
         found = getattr(out, "shape", None)
@@ -119,7 +119,12 @@ def as_float64(x: Any) -> Array:
     if hasattr(x, "detach"):
         x = x.detach().cpu().double()
     if not isinstance(x, np.ndarray):
-        x = np.asarray(x) if hasattr(x, "__array__") else np.from_dlpack(x)
+        try:
+            x = np.asarray(x) if hasattr(x, "__array__") else np.from_dlpack(x)
+        except (RuntimeError, BufferError) as error:
+            raise ValueError(f"attend returned a {type(x).__name__} that NumPy cannot read, since "
+                             f"{error}: must have __array__, or be of a type of NumPy, on the CPU; "
+                             "cast it to float32") from error
     return np.asarray(x, dtype=np.float64)
 
 

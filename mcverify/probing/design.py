@@ -43,10 +43,10 @@ class Design:
 def varied(rng: np.random.Generator, sizes: Sizes, batch: int) -> Design:
     """Queries on shuffled parts of the coordinates, of either sign; keys of many sizes."""
     shape = (batch, sizes.keys)
-    t = rng.integers(16, 32, shape) / 16
+    t = rng.integers(128, 256, shape) / 128
     t[rng.random(shape) < 1 / 3] = 1.0  # which make products that are powers of two
     t *= 2.0 ** -rng.integers(0, 4, shape)
-    second = rng.choice([1.0, 0.5, 0.0, -0.5], shape)
+    second = rng.choice([1.0, 0.0, -0.5], shape)
     second[rng.random(shape) < 1 / 3] = -1.0
     amplitude = rng.choice([-1.0, 1.0], (batch, sizes.tokens)) * 2.0 ** -rng.integers(
         0, 3, (batch, sizes.tokens))
@@ -54,11 +54,15 @@ def varied(rng: np.random.Generator, sizes: Sizes, batch: int) -> Design:
 
 
 def plain(rng: np.random.Generator, sizes: Sizes, batch: int) -> Design:
-    """Queries on all coordinates; keys meet them at 0 and at a quarter of LOUD by turns."""
+    """Queries on all coordinates; keys meet them at 16 sizes by turns, far apart whatever is seen.
+
+    Sixteenths in the order of their reversed binary digits: keys at any even distance differ, too.
+    """
     shape = (batch, sizes.keys)
-    second = np.broadcast_to((-1.0) ** np.arange(sizes.keys), shape)
-    return _built(rng, sizes, np.ones((batch, sizes.tokens)), np.full(shape, 0.5), second / 2,
-                  parts=False)
+    turns = np.arange(sizes.keys)
+    levels = sum((turns >> digit & 1) * 2.0 ** -(digit + 1) for digit in range(4))
+    return _built(rng, sizes, np.ones((batch, sizes.tokens)), np.full(shape, 0.5),
+                  np.broadcast_to(levels - 0.5, shape), parts=False)
 
 
 def flat(sizes: Sizes) -> Design:

@@ -1,6 +1,7 @@
 """From an attention function to the weights of the experiments that tell what it does."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +37,15 @@ def equal_logits(caller: Caller) -> Array:
     design = flat(sizes)
     q, k = design.q[:, None].repeat(sizes.heads, axis=1), design.k[:, None]
     p, spare = caller.weights(q, k)
-    again, _ = caller.weights(q, k)
+    again, _ = caller.weights(q.repeat(BATCH, axis=0), k.repeat(BATCH, axis=0))
     if not np.all(np.isfinite(p)):
         raise ValueError("attend returned NaN or infinities where all logits are equal: outputs "
                          "must be finite; let every query see a key, and keep epsilon in norms")
-    tolerance = COMPUTED**2 * TYPES[precision(np.stack([p, again]))][0]
+    tolerance = COMPUTED**2 * TYPES[precision(np.concatenate([p, again]))][0]
     if not np.allclose(p, again, rtol=tolerance, atol=0):
-        gone = np.mean(((p == 0) != (again == 0))[(p > 0) | (again > 0)])
+        gone = np.mean((again == 0)[np.broadcast_to((again > 0).any(axis=0), again.shape)])
         raise CannotProbe("two calls on the same arrays differ" + (
-            f": {gone:.0%} of the weights are 0 in one of them only, as where dropout is left on; "
+            f": {gone:.2g} of the weights are 0 in some of them only, as where dropout is left on; "
             "switch it off" if gone > 0 else " by more than rounding"))
     nothing = caller(q, k, np.zeros((1, 1, sizes.keys, sizes.d_v)))
     added = max(float(np.abs(x).max(initial=0)) for x in (nothing, spare))
@@ -69,24 +70,34 @@ def loudness(caller: Caller, still: Array, visible: Bools, rng: np.random.Genera
     they may be normalised, and the keys have to be shorter.
     """
     sizes = caller.sizes
-    spread, whole, reach = _spreads(caller, still, visible, rng, of_keys=False)
-    if not np.all(whole[0]):
-        spread, whole, reach = _spreads(caller, still, visible, rng, of_keys=True)
-        if not np.all(whole[0]):
+    of_heads = _spreads(caller, still, visible, rng, of_keys=False)
+    if not all(of.whole[0] for of in of_heads):
+        of_heads = _spreads(caller, still, visible, rng, of_keys=True)
+        if not all(of.whole[0] for of in of_heads):
             raise CannotProbe("all weights are 0 or 1 however short queries and keys are")
-        fitting = min(_loudness(spread[:, head], whole[:, head], reach)[2]
-                      for head in range(sizes.heads))
-        yield False, np.ones(sizes.heads), fitting
+        yield False, np.ones(sizes.heads), min(_loudness(of)[2] for of in of_heads)
         return
-    found = [_loudness(spread[:, head], whole[:, head], reach) for head in range(sizes.heads)]
+    found = [_loudness(of) for of in of_heads]
     if all(stays for stays, _, _ in found):
         yield True, np.array([longest for _, longest, _ in found]), 1.0
     yield False, np.array([fitting for _, _, fitting in found]), 1.0
 
 
+class Spread(NamedTuple):
+    """Of one head, at each loudness: the spread of logits; what no weight is lost of; and finite.
+
+    ``span`` is the range of q·k behind it at the loudness 1, ``reach`` how far logits may spread.
+    """
+
+    spread: Array
+    whole: Bools
+    finite: Bools
+    span: float
+    reach: float
+
+
 def _spreads(caller: Caller, still: Array, visible: Bools, rng: np.random.Generator, of_keys: bool
-             ) -> tuple[Array, Bools, float]:
-    """The spread of logits and whether no weight is lost, (LOUDNESS, heads), and its reach."""
+             ) -> list[Spread]:
     heads = caller.sizes.heads
     one, times = plain(rng, caller.sizes, len(LOUDNESS)), LOUDNESS[:, None, None]
     design = Design(one.q, one.k * times) if of_keys else Design(one.q * times, one.k)
@@ -94,35 +105,43 @@ def _spreads(caller: Caller, still: Array, visible: Bools, rng: np.random.Genera
     finite = np.all(np.isfinite(p), axis=(2, 3), keepdims=True)
     p = np.where(finite, p, 0)
     name = precision(p)
-    spread = _ranges(p, still, visible)
+    spread = _ranges(_changes(p, still, visible), visible)
     spread[spread <= 4 * STORED * TYPES[name][0]] = 0  # by rounding
     whole = finite[..., 0, 0] & ~np.any((p == 0) & visible, axis=(2, 3))
-    return spread, whole, REACH.get(name, WIDEST)
+    span = _ranges(one.products[0], visible)
+    return [Spread(spread[:, h], whole[:, h], finite[:, h, 0, 0], span[h], REACH.get(name, WIDEST))
+            for h in range(heads)]
 
 
-def _ranges(p: Array, still: Array, visible: Bools) -> Array:
-    """The widest range of logits in a row, bias left out: (batch, heads)."""
-    change = np.log(np.maximum(p, SMALL)) - np.log(np.where(visible, still, 1))
-    top = np.max(np.where(visible, change, -np.inf), axis=-1)
-    low = np.min(np.where(visible, change, np.inf), axis=-1)
+def _changes(p: Array, still: Array, visible: Bools) -> Array:
+    """Logits, but for what is the same in a row and for the bias."""
+    return np.asarray(np.log(np.maximum(p, SMALL)) - np.log(np.where(visible, still, 1)))
+
+
+def _ranges(x: Array, visible: Bools) -> Array:
+    """The widest range in a row of what is visible: (…, heads, tokens, keys) -> (…, heads)."""
+    top = np.max(np.where(visible, x, -np.inf), axis=-1)
+    low = np.min(np.where(visible, x, np.inf), axis=-1)
     return np.asarray(np.max(np.where(np.any(visible, axis=-1), top - low, 0), axis=-1))
 
 
-def _loudness(spread: Array, whole: Bools, reach: float) -> tuple[bool, float, float]:
+def _loudness(of: Spread) -> tuple[bool, float, float]:
     """Whether the spread stays the same, the longest queries, and those that spread to reach."""
+    whole = of.whole
     last = len(whole) - 1 if whole.all() else int(np.argmin(whole)) - 1
-    spread = spread[: last + 1]
-    if spread.max() == 0 and last < len(LOUDNESS) - 1:
-        return True, float(LOUDNESS[-3]), float(LOUDNESS[last])
+    spread = of.spread[: last + 1]
+    if spread.max() == 0 and (whole.all() or not of.finite[last + 1]):
+        raise CannotProbe(
+            "the weights of a query do not depend on q·k, or by less than their rounding, however "
+            "long it is; after a softmax over queries, or with q and k exchanged, they would not")
     if spread.max() == 0:
-        raise CannotProbe("the weights do not depend on q·k, or by less than their rounding, "
-                          "however long the queries are")
+        return True, float(LOUDNESS[-3]), float(LOUDNESS[last])
     enough = int(np.argmax(spread >= SPREAD)) if spread.max() >= SPREAD else int(spread.argmax())
     # Short queries may be 0 in half precision; those that are not have the length 1 at once.
     leaps = enough > 0 and spread[enough] > LEAP * spread[enough - 1]
     stays = leaps or (len(spread) > 3 and spread[-4:].max() < STILL * spread[-4:].min())
-    slope = spread[enough] / (LOUDNESS[enough] * LOUD / 4)
-    reach = min(reach, BEYOND * spread.max())
+    slope = spread[enough] / (LOUDNESS[enough] * of.span)
+    reach = min(of.reach, BEYOND * spread.max())
     fitting = 2.0 ** np.floor(np.log2(reach / (slope * LOUD)))
     longest = LOUDNESS[min(enough + 4, len(whole) - 1) if leaps else max(last - 1, 0)]
     return stays, float(longest), float(min(fitting, LOUDNESS[last]))
@@ -160,7 +179,9 @@ def heads_read(caller: Caller, still: Array, loud: Array, loud_keys: float,
     quiet_q, quiet_k = (x[:, None].repeat(len(told), axis=0) for x in (same.q, same.k))
     values = np.where(told, 1.0, 0.0) * np.ones((sizes.keys, sizes.d_v))
     out = caller(quiet_q.repeat(sizes.heads, axis=1), quiet_k, values)
-    return _numbers(_ranges(p, still, still > 0)), _numbers(out.mean(axis=(2, 3)))
+    visible = still > 0
+    spread = _ranges(_changes(p, still, visible), visible)
+    return _numbers(spread), _numbers(out.mean(axis=(2, 3)))
 
 
 def _numbers(found: Array) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """From what was measured to sentences about what an attention does, faults above all."""
 
 import math
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,8 +10,11 @@ from numpy.typing import NDArray
 from mcverify.probing.calls import Sizes
 from mcverify.probing.explain import Rule
 from mcverify.probing.formula import named, telling_sizes
+from mcverify.probing.result import some
 from mcverify.probing.rounding import HALF, SINGLE
 from mcverify.probing.rows import Bias, Mask
+
+RARE = 0.1  # of all numbers, that are so near to some 1/sqrt(N)
 
 
 def of_scale(rule: Rule, formulas: list[str], names: dict[str, float], precision: str
@@ -22,10 +26,13 @@ def of_scale(rule: Rule, formulas: list[str], names: dict[str, float], precision
     if rule.position:
         yield f"the scale depends on the position: times {rule.position} at query n = 1, 2, …"
         yield from _about_length(rule, names)
+    if rule.by_query:
+        yield (f"the scale differs from query to query, {np.nanmin(rule.scale):.6g} to "
+               f"{np.nanmax(rule.scale):.6g}, and not as the logarithm of the position")
     if rule.roundoff > SINGLE and precision != "float16":
         half = "float16" if rule.roundoff == HALF else "bfloat16"
         yield f"the interval allows for logits that are rounded to {half}"
-    if rule.low.max() > rule.high.min():
+    if not rule.by_query and rule.low.max() > rule.high.min():
         yield "heads have different scales: " + ", ".join(
             " or ".join(named([(float(low), float(high))], names, precision))
             or f"{(low + high) / 2:.4g}" for low, high in zip(rule.low, rule.high, strict=True))
@@ -34,15 +41,22 @@ def of_scale(rule: Rule, formulas: list[str], names: dict[str, float], precision
     root = math.sqrt(names["d_k"])
     if not formulas and not rule.normalised and np.all((rule.low <= root) & (root <= rule.high)):
         yield "the scale is sqrt(d_k): multiplied where it should be divided"
-    if len(formulas) > 1 and rule.normalised:
-        yield f"{' and '.join(formulas)} are the same, of vectors of length 1 and √d_k (RMSNorm)"
-    elif len(formulas) > 1:
+    if len(formulas) > 1:
         sizes = telling_sizes(formulas, names)
-        yield (f"{' and '.join(formulas)} cannot be told apart here" +
-               (f"; probe with {sizes} to tell" if sizes else "; probe in float32 to tell"))
-    for formula in formulas:
-        if formula.startswith("1/sqrt(") and formula[7:].rstrip(")").isdigit():
-            yield from _about(int(formula[7:].rstrip(")")), names)
+        how = (": of vectors of length 1 or, after RMSNorm, √d_k" if rule.normalised else
+               f"; probe with {sizes} to tell" if sizes else
+               "; probe in a finer type to tell" if precision != "float64" else "")
+        yield f"{some(formulas, ' and ')} cannot be told apart here{how}"
+    numbers = [int(of) for of in re.findall(r"1/sqrt\((\d+)\)", formulas[0])] if (
+        len(formulas) == 1) else []
+    for number in numbers:
+        yield from _about(number, names)
+        width = min(np.nanmax(high - low, initial=0) or np.inf for low, high in
+                    ((rule.low, rule.high), rule.even))
+        near = min(1.0, 2 * number * float(width / np.min(np.abs(rule.scale))))
+        if near > RARE:
+            yield (f"1/sqrt({number}) may be chance: some 1/sqrt(N) is this near to {near:.0%} of "
+                   "all numbers; probe in a finer type")
 
 
 def _about_length(rule: Rule, names: dict[str, float]) -> Iterator[str]:
@@ -62,12 +76,15 @@ def _about(number: int, names: dict[str, float]) -> Iterator[str]:
 
 
 def of_mask(mask: Mask, rule: Rule | None) -> Iterator[str]:
-    """A mask that hides too little, and why."""
+    """A mask that hides too little, and why, or that has no name."""
     if mask.leak is not None:
         capped = rule is not None and np.all(
             (0.99 * rule.cap[0] < -mask.leak) & (-mask.leak < 1.01 * rule.cap[1]))
         where = "the cap comes after the mask" if capped else "the mask value is too small"
         yield f"masked keys keep a weight, their logit is {mask.leak:.4g}: {where}"
+    if mask.band:
+        before, after = ("all" if number is None else number for number in mask.band)
+        yield f"each query sees {before} keys before it and {after} after it"
 
 
 def of_bias(bias: Bias, rule: Rule | None, told: bool) -> Iterator[str]:

@@ -6,6 +6,7 @@ scale explains makes it empty, which says that the rule is wrong.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from mcverify.probing.calls import Array
 
 HIGHEST = np.log(1e8)  # above the largest logit: a cap that bends nothing
 STEPS = 48  # halvings by which a bracket shrinks beyond what any type resolves
+FINE = 0.1  # of the least bound, in proportion to the largest logit: caps so near are one
 EDGE = 1e-14  # what they leave open
 BRACKET = np.log(1.5)  # about the cap that fits best, in which all caps are that bounds allow
 SMALL = 1e-30  # a slope, where none is known
+HOPELESS = 100.0  # mean square of misses, in bounds, that is not worth a closer look
 SAMPLE = 256  # logits of a head that a first fit looks at
 
 
@@ -42,6 +45,12 @@ class Logits:
         """
         return _between(self.value - self.wide, self.value + self.wide, z)
 
+    def nearest(self, z: Array, low: Array, high: Array) -> Array:
+        """The s between two ends with the least squares of (value − s·z)/wide: (heads,)."""
+        weights = z / self.wide**2
+        s = np.sum(weights * self.value, axis=1) / np.sum(weights * z, axis=1)
+        return np.asarray(np.clip(s, low, high))
+
     def capped(self, z: Array, cap: Array) -> tuple[Array, Array]:
         """The same of |value − c·tanh(s·z/c)| <= wide, for a cap c of each head."""
         c = cap[:, None]
@@ -56,6 +65,8 @@ class Logits:
 
         The largest is inf where there need be no cap. None where no cap explains all.
         """
+        if len(z) > 1 and Logits(self.value[:1], self.wide[:1]).cap(z[:1]) is None:
+            return None  # as it mostly is, and found out sooner of one head than of all
         middle = np.empty(len(z))
         for head, (value, wide, x) in enumerate(zip(self.value, self.wide, z, strict=True)):
             known = np.flatnonzero(np.isfinite(wide))
@@ -95,7 +106,10 @@ class Logits:
             return np.nan_to_num((high - low) / np.abs(high + low), nan=-np.inf)
 
     def _widest(self, z: Array, low: Array, high: Array) -> Array:
+        known = np.where(np.isfinite(self.wide), self.wide / np.abs(self.value).max(), np.inf)
         for _ in range(2 * STEPS):
+            if np.all(high - low <= FINE * known.min()):
+                break
             a, b = low + (high - low) / 3, high - (high - low) / 3
             better = self._gap(z, a) > self._gap(z, b)
             low, high = np.where(better, low, a), np.where(better, b, high)
@@ -126,6 +140,7 @@ def _best_cap(value: Array, wide: Array, z: Array) -> tuple[float, float]:
     """The cap that fits best, and by how many bounds it is off, as root mean square."""
     from scipy.optimize import least_squares  # here, since few functions have a cap
 
+    value = value * np.sign(value @ z)  # of a scale below 0, the cap is that of its opposite
     largest = np.abs(value).max()
     slope = np.max(value / z, initial=SMALL, where=np.abs(value) > 4 * wide)  # at 0 it is steepest
 
@@ -133,8 +148,19 @@ def _best_cap(value: Array, wide: Array, z: Array) -> tuple[float, float]:
         s, c = np.exp(logs)
         return np.asarray((value - c * np.tanh(s * z / c)) / wide)
 
-    fits = [least_squares(misses, np.log([times * slope, cap * largest]), x_scale="jac",
-                          xtol=1e-15, ftol=1e-15, gtol=1e-15)
-            for times, cap in ((1.0, 1.5), (1.0, 1.01))]
-    best = min(fits, key=lambda fit: float(fit.cost))
-    return float(np.exp(best.x[1])), float(np.sqrt(2 * best.cost / len(value)))
+    def slopes(logs: Array) -> Array:
+        s, c = np.exp(logs)
+        bent = np.tanh(s * z / c)
+        steep = s * z * (1 - bent**2)
+        return np.stack([-steep, steep - c * bent], axis=1) / wide[:, None]
+
+    def fitted(start: Array, ftol: float) -> Any:
+        return least_squares(misses, start, slopes, method="lm", ftol=ftol, xtol=1e-15, gtol=1e-15)
+
+    with np.errstate(all="ignore"):  # of steps that are taken back
+        best = min((fitted(np.log([slope, times * largest]), 1e-3) for times in (1.5, 1.01)),
+                   key=lambda fit: float(fit.cost))
+        if 2 * best.cost < HOPELESS * len(value):
+            best = fitted(best.x, 1e-15)
+    cap = np.clip(best.x[1], np.log(largest) - BRACKET, np.log(largest) + HIGHEST)
+    return float(np.exp(cap)), float(np.sqrt(2 * best.cost / len(value)))

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from mcverify.attention import bfloat16
+from mcverify.probing.calls import Array
 
-SEARCHED = 10**5  # whole numbers that are tried, far more than an interval can hold
-MOST = 8  # whole numbers N that are still listed one by one
+WIDEST = 2**14  # N of 1/sqrt(N): no vector of queries is wider
 APART = 1.1  # ratio of two scales that every type tells apart
 
 OPERATIONS: dict[type, Callable[..., float]] = {
@@ -76,24 +77,24 @@ def named(intervals: list[Interval], names: dict[str, float], precision: str) ->
 
 
 def whole(interval: Interval, names: dict[str, float], precision: str) -> list[str]:
-    """The formulas 1/sqrt(N) that are in an interval; none where more than a few would do.
+    """The formulas 1/sqrt(N) that are in an interval, N up to WIDEST.
 
     >>> whole((0.1581, 0.1582), {"d_k": 192}, "float32")
     ['1/sqrt(40)']
     """
     found: list[str] = []
     low, high = interval
-    for more in _extensions(names) if low > 0 else ():
+    for more in _extensions(names) if 0 < low <= high else ():
         factor = value_of("1" + more, names)
         first, last = 0.98 * (factor / high) ** 2, 1.02 * (factor / low) ** 2  # more than roundings
-        numbers = np.arange(max(2, math.ceil(first)), min(last, first + SEARCHED) + 1)
-        found += [f"1/sqrt({n:.0f}){more}" for n in numbers
-                  if fits(factor / math.sqrt(n), [interval], precision)]
-    return found if len(found) <= MOST else []
+        numbers = np.arange(max(2, math.ceil(first)), min(last, WIDEST) + 1)
+        found += [f"1/sqrt({n:.0f}){more}"
+                  for n in numbers[fits(factor / np.sqrt(numbers), [interval], precision)]]
+    return found
 
 
 def _extensions(names: dict[str, float]) -> tuple[str, ...]:
-    return ("", "*mscale", "*mscale^2") if "mscale" in names else ("",)
+    return ("", "*mscale", "*mscale^2") if names.get("mscale", 1) != 1 else ("",)
 
 
 def _says_something(name: str, names: dict[str, float]) -> bool:
@@ -102,37 +103,34 @@ def _says_something(name: str, names: dict[str, float]) -> bool:
         word in names for word in re.findall(r"d_model|heads|padded|\bn\b", name))
 
 
-def fits(value: float, intervals: list[Interval], precision: str) -> bool:
-    """Whether a scale, or what a half precision holds in its place, is in one of the intervals."""
-    return any(low <= x <= high for x in _held(value, precision) for low, high in intervals)
+def fits(value: ArrayLike, intervals: list[Interval], precision: str) -> NDArray[np.bool_]:
+    """Whether scales, or what a half precision holds for them, are in one of the intervals."""
+    value = np.asarray(value, dtype=np.float64)
+    return np.asarray(np.any([(low <= x) & (x <= high) for x in _held(value, precision)
+                              for low, high in intervals], axis=0))
 
 
-def agree_with(declared: str, intervals: list[Interval], position: str, names: dict[str, float],
-               precision: str) -> bool:
-    """Whether a declared scale is in an interval, at every position if it depends on it.
+def fits_everywhere(formula: str, low: Array, high: Array, names: dict[str, float]) -> bool:
+    """Whether a formula of n is between low and high (tokens,) at n = 1, 2, …, where known.
 
-    >>> agree_with("log(n)/sqrt(d_k)", [(0.12, 0.13)], "log(n)", {"d_k": 64, "n": 4}, "float32")
+    >>> fits_everywhere("log(n)/8", np.array([0, 0.08, 0.13]), np.array([0, 0.09, 0.14]), {})
     True
     """
-    if not position:
-        return fits(value_of(declared, names), intervals, precision)
-    for n in range(2, int(names["n"]) + 1):
-        at = names | {"n": n}
-        times = value_of(position.replace("max(1, ", "(") , at)
-        times = max(1.0, times) if position.startswith("max") else times
-        if not fits(value_of(declared, at), [(a * times, b * times) for a, b in intervals], ""):
-            return False
-    return True
+    return all(lo <= value_of(formula, names | {"n": n}) <= hi
+               for n, lo, hi in zip(range(1, len(low) + 1), low, high, strict=True)
+               if not math.isnan(lo))
 
 
-def _held(value: float, precision: str) -> Iterator[float]:
-    """A scale as given, and as a half precision may hold it, its inverse or its square root."""
+def _held(value: Array, precision: str) -> Iterator[Array]:
+    """Scales as given, and as a half precision may hold them, their inverses or square roots."""
     yield value
-    rounded = {"float16": lambda x: float(np.float16(x)),
-               "bfloat16": lambda x: float(bfloat16(np.array(x, dtype=np.float32)))}.get(precision)
-    if rounded:
-        inverse, root = 1 / rounded(1 / value), rounded(math.sqrt(value)) ** 2
-        yield from (rounded(value), inverse, rounded(inverse), root, rounded(root))
+    halves: dict[str, Callable[[Array], Array]] = {
+        "float16": lambda x: x.astype(np.float16).astype(np.float64),
+        "bfloat16": lambda x: bfloat16(x.astype(np.float32)).astype(np.float64)}
+    if rounded := halves.get(precision):
+        with np.errstate(all="ignore"):  # of a scale that is 0, below 0 or too large
+            inverse, root = 1 / rounded(1 / value), rounded(np.sqrt(value)) ** 2
+            yield from [rounded(value), inverse, rounded(inverse), root, rounded(root)]
 
 
 def telling_sizes(formulas: list[str], names: dict[str, float]) -> str:

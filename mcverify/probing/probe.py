@@ -16,13 +16,13 @@ from mcverify.probing.experiments import (
     loudness,
     read,
 )
-from mcverify.probing.explain import Rule, left_of_a_line, rule_of, scales_by_query
-from mcverify.probing.formula import agree_with, named, value_of, whole
+from mcverify.probing.explain import Rule, left_of_a_line, rule_of
+from mcverify.probing.formula import fits, fits_everywhere, named, value_of, whole
 from mcverify.probing.readings import Readings
 from mcverify.probing.result import Probe
 from mcverify.probing.rounding import TYPES
 from mcverify.probing.rows import bias_of, mask_of
-from mcverify.probing.sums import remark_on_sums
+from mcverify.probing.sums import remark_on_sums, remark_on_zeros
 
 TOKENS = 16  # enough for positions to differ, few enough to be quick
 VAGUEST = 2.0  # ratio of the ends of an interval that still counts as a number
@@ -115,9 +115,9 @@ def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | No
     scale = (float(rule.low.max()), float(rule.high.min())) if rule else (math.nan, math.nan)
     bias = bias_of(still, mask.visible, readings.precision, roundoff, expected, scale)
     key_head, value_head = heads_read(caller, still, loud, loud_keys, rng)
-    sums = remark_on_sums(readings, roundoff)
+    remarks = remark_on_zeros(readings), remark_on_sums(readings, roundoff)
     also = (*findings.of_mask(mask, rule), *findings.of_bias(bias, rule, expected is not None),
-            *findings.of_heads(key_head, value_head, caller.sizes), *([sums] if sums else []))
+            *findings.of_heads(key_head, value_head, caller.sizes), *filter(None, remarks))
     seen = Probe(
         causal=mask.causal, mask=mask.name, window=mask.window, key_head=key_head, declared=said,
         bias_scale=sum(bias.factor) / 2 if bias.factor else None, precision=readings.precision,
@@ -129,41 +129,49 @@ def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | No
 def _reason(readings: Readings, rule: Rule | None) -> str:
     """Why there is no number; "" where there is one."""
     if rule is None:
-        scales = scales_by_query(readings)
-        if scales is not None:
-            return (f"the scale differs from query to query: {np.nanmin(scales):.6g} to "
-                    f"{np.nanmax(scales):.6g}, and not as the logarithm of the position")
         return (f"neither a straight line in q·k nor one with a cap explains the logits: the line "
                 f"leaves {left_of_a_line(readings):.2g} of their squares over")
-    ends = np.stack([rule.low, rule.high])
-    if np.any(ends[0] * ends[1] <= 0) or np.any(abs(ends).max(axis=0) > VAGUEST * abs(ends).min(0)):
+    ends = np.abs([rule.low, rule.high])
+    vague = (rule.low * rule.high <= 0) | (ends.max(axis=0) > VAGUEST * ends.min(axis=0))
+    if np.any(vague) and not rule.by_query:
         return (f"the logits spread too little for {readings.precision}: the scale is between "
-                f"{ends[0].min():.3g} and {ends[1].max():.3g}; probe in a finer type")
+                f"{rule.low.min():.3g} and {rule.high.max():.3g}; probe in a finer type")
     return ""
 
 
 def _with_scale(seen: Probe, rule: Rule, names: dict[str, float]) -> Probe:
     low, high = _one_or_each(rule.low, rule.high)
     cap_low, cap_high = _one_or_each(*rule.cap)
+    names = {name: value for name, value in names.items() if name != "n" or not rule.position}
     # Normalised vectors may have the length 1 or, after RMSNorm, √d_k.
     root = math.sqrt(names["d_k"])
     lengths = {"": [1.0], "q and k": [1.0, root**2]}.get(rule.normalised, [1.0, root])
     intervals, even = ([(float(np.max(a)) / x, float(np.min(b)) / x) for x in lengths]
                        for a, b in ((low, high), rule.even))  # even may be nan, which holds nothing
-    formulas = (named(even, names, seen.precision) or named(intervals, names, seen.precision)
-                or whole(even[-1], names, seen.precision)
-                or whole(intervals[-1], names, seen.precision))
+    formulas = named(even, names, seen.precision) or named(intervals, names, seen.precision)
+    if not rule.position:
+        formulas = formulas or (whole(even[-1], names, seen.precision)
+                                or whole(intervals[-1], names, seen.precision))
     return replace(
         seen, low=low, high=high,
         scale=rule.scale if np.ndim(low) else float(np.clip(rule.scale.mean(), low, high)),
         formulas=tuple(formulas), formula=formulas[0] if len(formulas) == 1 else "",
-        agrees=None if seen.declared is None else agree_with(
-            seen.declared[0], intervals, rule.position, names, seen.precision),
-        cap=None if np.any(np.isinf(cap_high)) else (cap_low + cap_high) / 2,
+        agrees=None if seen.declared is None else _agrees(rule, intervals, seen, names),
+        cap=(cap_low + cap_high) / 2 if np.all(np.isfinite(cap_high)) else None,
         cap_low=cap_low, cap_high=cap_high, normalised=rule.normalised, position=rule.position,
         findings=(*findings.of_scale(rule, formulas, names, seen.precision), *seen.findings))
 
 
+def _agrees(rule: Rule, intervals: list[tuple[float, float]], seen: Probe, names: dict[str, float]
+            ) -> bool:
+    declared, value = seen.declared or ("", math.nan)
+    if not rule.position and not rule.by_query:
+        return bool(fits(value, intervals, seen.precision))
+    each = (x if rule.by_query else x[:, None] * rule.factor for x in (rule.low, rule.high))
+    low, high = next(each).max(axis=0), next(each).min(axis=0)
+    return fits_everywhere(declared, low, high, names)
+
+
 def _one_or_each(low: Array, high: Array) -> tuple[Any, Any]:
-    """The interval that suits all heads, as numbers, or those of each head."""
+    """The interval that suits all heads, as numbers, or those of each head, or of each query."""
     return (float(low.max()), float(high.min())) if low.max() <= high.min() else (low, high)

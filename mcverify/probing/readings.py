@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 from mcverify.probing.calls import Array
 from mcverify.probing.design import Design
 from mcverify.probing.fit import Logits
-from mcverify.probing.rounding import COARSEST, LOGIT, OWN, Step, computed, steps, stored
+from mcverify.probing.rounding import COARSEST, LOGIT, OWN, TYPES, Step, steps, stored
 
 
 class Kind(NamedTuple):
     """What logits may be proportional to: z (heads, many) is q·k over lengths, times a factor.
 
-    ``normalised`` is "", "q", "k" or "q and k", and ``position`` the factor at query n, or "".
+    ``normalised`` is "", "q", "k" or "q and k"; ``position`` names the factor at each query, or is
+    "", and ``factor`` (tokens,) holds it.
     """
 
     normalised: str
     position: str
+    factor: Array
     z: Array
 
 
@@ -51,8 +53,10 @@ class Readings:
 
     def steps(self) -> list[Step]:
         """The roundings that may explain these logits."""
-        largest = float(np.abs(self.differences.value).max(axis=1).min())
-        return steps(self.precision, self.design.q.shape[-1], largest)
+        logits = self.differences
+        largest = float(np.abs(logits.value).max(axis=1).min())
+        many = int(np.isfinite(logits.fixed).sum(axis=1).min())
+        return steps(self.precision, self.design.q.shape[-1], largest, many, logits.weights)
 
     def kinds(self) -> Iterator[Kind]:
         """The simplest first."""
@@ -62,9 +66,9 @@ class Readings:
             of_norms = {"": x, "q": x / (q * self.loud[:, None, None]), "k": x / k}
             of_norms["q and k"] = of_norms["q"] / k
         for normalised, z in of_norms.items():
-            yield Kind(normalised, "", self.known(z))
+            yield Kind(normalised, "", np.ones(x.shape[2]), self.known(z))
         for position, factor in _positions(x.shape[2]):
-            yield Kind("", position, self.known(x * factor[:, None]))
+            yield Kind("", position, factor, self.known(x * factor[:, None]))
 
     def known(self, x: NDArray[Any]) -> NDArray[Any]:
         """(batch, heads, tokens, keys) -> (heads, many), where any head has a logit."""
@@ -78,29 +82,32 @@ class Differences:
     Attributes
     ----------
     known : (batch, tokens, keys) where any head has one; value : (heads, many) of those.
-    stored : how far they may be off for the type of the outputs.
-    weights : so many times what a weight may be off for the type that computes.
+    fixed : how far they may be off whatever the roundings: for weights below what their type
+        resolves, and for the logarithms that are taken here.
+    weights : so many weights are in each of them; unit : the unit roundoff of these.
     moved : in unit roundoffs of that type, for what logits are rounded with; roundings of the
         difference itself come on top.
     """
 
     known: NDArray[np.bool_]
     value: Array
-    stored: Array
-    weights: float
+    fixed: Array
+    weights: int
+    unit: float
     moved: Array
 
-    def logits(self, u: float, roundings: float) -> Logits:
-        """With bounds for a unit roundoff, and so many roundings of a logit itself."""
-        wide = self.stored + self.weights * computed(u)
-        return Logits(self.value, wide + u * (self.moved + roundings * np.abs(self.value)))
+    def logits(self, step: Step, roundings: float) -> Logits:
+        """With bounds for the roundings of a step, and so many of a logit itself."""
+        weights = self.weights * (step.stored * self.unit + step.computed * step.u)
+        moved = step.u * (self.moved + roundings * np.abs(self.value))
+        return Logits(self.value, self.fixed + weights + moved)
 
 
 def _differences(of: Readings) -> Differences:
     """The logits that weights tell, with bounds."""
     zero = of.design.products[:, None] == 0
-    unsure = stored(of.p, of.precision)
-    usable = of.visible & (unsure < COARSEST)
+    usable = of.visible & (stored(of.p, of.precision) < COARSEST)
+    unsure = stored(of.p, of.precision, 0)
     anchor = np.argmax(np.where(usable & zero, of.p, -1), axis=-1, keepdims=True)
 
     def at_anchor(x: Array | NDArray[np.bool_]) -> Array:
@@ -114,7 +121,7 @@ def _differences(of: Readings) -> Differences:
         below = np.max(y, axis=-1, keepdims=True) - y
         if np.any(of.visible & (of.flat != np.max(of.flat, axis=-1, keepdims=True))):
             value = value - (bias - at_anchor(bias))
-            rest = stored(of.flat, of.precision)
+            rest = stored(of.flat, of.precision, 0)
             wide = wide + rest + at_anchor(rest)
             fall = np.max(np.where(of.visible, bias, -np.inf), axis=-1, keepdims=True) - bias
             moved = 2 * LOGIT * (fall + at_anchor(fall)) + below + at_anchor(below)
@@ -126,7 +133,7 @@ def _differences(of: Readings) -> Differences:
     any_head = known.any(axis=1)
     value, wide, moved = (np.moveaxis(np.where(known, x, other), 1, 0)[:, any_head]
                           for x, other in ((value, 0.0), (wide, np.inf), (moved, 0.0)))
-    return Differences(any_head, value, wide, weights, moved)
+    return Differences(any_head, value, wide, weights, TYPES[of.precision][0], moved)
 
 
 def _positions(tokens: int) -> Iterator[tuple[str, Array]]:

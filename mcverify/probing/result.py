@@ -3,6 +3,7 @@
 import html
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,9 @@ class Probe:
     Attributes
     ----------
     scale, low, high : what q·k is multiplied by, and the interval that rounding leaves it: numbers,
-        or (heads,) arrays where heads differ; nan where `reason` says why there is none. Of
-        normalised queries or keys, what the product of vectors of length 1 is multiplied by.
+        or arrays, (heads,) where heads differ, (heads, tokens) where queries do; nan where `reason`
+        says why there is none. Of normalised queries or keys, what the product of vectors of
+        length 1 is multiplied by.
     formula : the name of the scale where just one fits, else "".
     formulas : all formulas whose value is in the interval, for every head.
     causal : whether no query gives weight to a key after it. This and all below it is None where
@@ -88,7 +90,8 @@ class Probe:
 
     def _cap(self) -> str:
         if self.cap is None:
-            return f"none below {np.max(self.cap_low):.3g}"
+            least = np.max(self.cap_low)
+            return "not looked for" if np.isnan(least) else f"none below {least:.3g}"
         return with_error(self.cap, self.cap_low, self.cap_high)
 
     @property
@@ -104,7 +107,7 @@ class Probe:
             return f"none: {self.reason}"
         times = f" times {self.position}" if self.position else ""
         return (f"{with_error(self.scale, self.low, self.high)}{times}, "
-                f"{' or '.join(self.formulas) or 'no formula known'}")
+                f"{some(self.formulas, ' or ') or 'no formula known'}")
 
 
 def with_error(value: float | Array, low: float | Array, high: float | Array) -> str:
@@ -113,12 +116,25 @@ def with_error(value: float | Array, low: float | Array, high: float | Array) ->
     >>> with_error(0.12504, 0.1250, 0.1251), with_error(0.125, 0.125, 0.125)
     ('0.12504 ± 5e-05', '0.125 ± 0')
     """
+    if np.ndim(value) > 1:
+        return f"{np.nanmin(value):.6g} to {np.nanmax(value):.6g} (queries differ)"
     if np.ndim(value) > 0:
         return f"{listed(value)} (heads differ)"
     half = float(high - low) / 2
     number = float(value)
     digits = int(np.clip(np.log10(abs(number) / half) + 2, 3, 15)) if half > 0 else 15
     return f"{number:.{digits}g} ± {half:.2g}"
+
+
+def some(formulas: Sequence[str], between: str) -> str:
+    """Formulas, the first and the last of many.
+
+    >>> some(["1", "1/d_k"], " or "), some([f"1/sqrt({n})" for n in range(3, 9)], " or ")
+    ('1 or 1/d_k', '1/sqrt(3) … 1/sqrt(8) (6 formulas)')
+    """
+    if len(formulas) > 4:
+        return f"{formulas[0]} … {formulas[-1]} ({len(formulas)} formulas)"
+    return between.join(formulas)
 
 
 def listed(x: float | Array) -> str:

@@ -27,40 +27,58 @@ LOGIT = 4  # roundings of a logit: the scale itself, scaled queries and keys, th
 BENT = 2  # more of them behind a cap: of tanh and its product
 OWN = 2.0**-51  # relative error of the logarithms that are taken here, and of their difference
 COARSEST = 0.05  # below so much of relative accuracy a weight is not used
-
-
 FAR = 16.0  # from here on, logits that are rounded to a half precision show it beside its weights
+NEAR = 2.0  # the same for each weight that is rounded once or twice
+USUAL = 0.5  # root mean square of a rounding, in unit roundoffs: 0.41 on average, 0.58 at most
+ENOUGH = 200  # logits of each head that show whether roundings are as few as can be
 
 
 @dataclass(frozen=True)
 class Step:
-    """A rounding of logits that may explain them: a unit roundoff, and how often it is met."""
+    """Roundings that may explain logits.
+
+    Attributes
+    ----------
+    u, roundings : the unit roundoff of the type that logits are rounded in, and how often.
+    stored, computed : how often weights are rounded in the type of the outputs, and how many of
+        the former unit roundoffs they are off.
+    capped : whether the logits are tried with a cap.
+    """
 
     u: float
     roundings: float
+    stored: int
+    computed: int
     capped: bool
 
 
-def steps(name: str, d_k: int, largest: float) -> list[Step]:
-    """What logits up to the largest may be: straight or capped, in one precision or the next.
+def steps(name: str, d_k: int, largest: float, many: int, weights: int) -> list[Step]:
+    """What ``many`` logits of so many weights each may be: straight or capped, in which precision.
 
     Sums of d_k products are exact if the scale comes after them, which is tried first; else their
     partial sums are rounded as well, in single precision or better. Of outputs in half precision,
-    logits may be in single or in that half precision; only the latter is assumed where both would
-    look the same, and a cap only where a straight line in either fails.
+    logits may be in single or in that half precision; the former is assumed only where the latter
+    would have shown. There, what rounds as little as can be is tried first, since many logits that
+    were rounded more often would not all be so near a line.
 
-    >>> [(step.u == HALF, step.capped) for step in steps("float16", 64, 8.0)]
+    >>> [(step.u == HALF, step.capped) for step in steps("float16", 64, 7.0, 100, 2)]
     [(True, False), (True, True)]
+    >>> [(step.u == HALF, step.stored) for step in steps("float16", 64, 7.0, 1000, 2)[::2]]
+    [(False, 1), (False, 2), (True, 3)]
     """
     u = TYPES[name][0]
-    finer = [u for u in (TYPES["float64"][0], SINGLE) if u >= TYPES[name][0]] or (
-        [SINGLE] if largest >= FAR else [])
-    coarser = [u] if u > SINGLE else [HALF, BRAIN]
-    met = [(u, LOGIT + sums) for u in finer for sums in (0.0, d_k / 2)]
-    met += [(u, LOGIT + d_k / 2 * SINGLE / u) for u in coarser]
-    if u > SINGLE:
-        return [Step(*x, capped) for capped in (False, True) for x in met]
-    return [Step(*x, capped) for x in met for capped in (False, True)]
+    if u <= SINGLE:
+        fine = [(v, LOGIT + sums, STORED, COMPUTED) for v in (TYPES["float64"][0], SINGLE) if v >= u
+                for sums in (0.0, d_k / 2)]
+        halves = [(v, LOGIT + d_k / 2 * SINGLE / v, STORED, IN_HALF) for v in (HALF, BRAIN)]
+        return [Step(*of, capped) for of in fine + halves for capped in (False, True)]
+    sums = LOGIT + d_k / 2
+    met = [(SINGLE, sums, stored, COMPUTED) for stored in (1, 2)] if (
+        many >= ENOUGH and largest >= NEAR * weights) else []
+    if largest >= FAR:
+        met += [(SINGLE, LOGIT, STORED, COMPUTED), (SINGLE, sums, STORED, COMPUTED)]
+    met += [(u, LOGIT + d_k / 2 * SINGLE / u, STORED, IN_HALF)]
+    return [Step(*of, capped) for of in met for capped in (False, True)]
 
 
 def computed(u: float) -> float:
@@ -68,8 +86,8 @@ def computed(u: float) -> float:
     return u * (COMPUTED if u <= SINGLE else IN_HALF)
 
 
-def stored(p: Array, name: str) -> Array:
+def stored(p: Array, name: str, roundings: float = STORED) -> Array:
     """How far ln p may be off for what happened in the type of the outputs; inf for 0."""
     u, smallest = TYPES[name]
     with np.errstate(divide="ignore"):
-        return np.asarray(STORED * u + smallest / np.where(p > 0, p, 0.0))
+        return np.asarray(roundings * u + smallest / np.where(p > 0, p, 0.0))

@@ -21,6 +21,7 @@ class Mask:
     visible : (heads, tokens, keys); name : "none", "causal", "sliding window", "other".
     causal : whether no query sees a key after it; window : how many keys back it sees, itself
         counted, or None. leak : the logit of keys that a mask should hide and does not, or None.
+    band : of another mask, how many keys before it, and after it, each query sees; None for all.
     """
 
     visible: Bools
@@ -28,6 +29,7 @@ class Mask:
     causal: bool
     window: int | None
     leak: float | None = None
+    band: tuple[int | None, int | None] | None = None
 
 
 def mask_of(p: Array, bias: Array | None) -> Mask:
@@ -47,7 +49,8 @@ def mask_of(p: Array, bias: Array | None) -> Mask:
     shape, hidden = _shape(near), seen & ~near
     if shape.name in ("none", "other") or not hidden.any():
         return plain
-    low, high = (fall - unsure)[hidden].max(), (fall + unsure)[hidden].min()
+    fall, unsure = fall[hidden], unsure[hidden]
+    low, high = (fall - unsure).max(), (fall + unsure).min()
     if low > high:
         return plain
     return Mask(near, shape.name, False, shape.window, -float(low + high) / 2)
@@ -58,17 +61,21 @@ def _shape(seen: Bools) -> Mask:
     ahead = np.arange(keys) - np.arange(tokens)[:, None]
     if seen.all():
         return Mask(seen, "none", False, None)
+    band = None
     for offset in {0, keys - tokens}:  # queries are the first tokens, or the last
         after = ahead - offset
-        causal = not seen[:, after > 0].any()
-        if causal and seen[:, after <= 0].all():
-            return Mask(seen, "causal", True, None)
-        back = int(-after[seen.any(axis=0)].min()) + 1
-        inside = (after > -back) & (after <= 0 if causal else after < back)
-        if seen[:, inside].all() and not seen[:, ~inside].any():
-            return Mask(seen, "sliding window", causal, back)
+        first, last = (int(end(after[seen.any(axis=0)])) for end in (np.min, np.max))
+        if np.any(seen != ((first <= after) & (after <= last))):
+            continue
+        whole = first == after.min()
+        if last == 0:
+            return Mask(seen, "causal" if whole else "sliding window", True,
+                        None if whole else 1 - first)
+        if first == -last:
+            return Mask(seen, "sliding window", False, 1 - first)
+        band = None if whole else -first, None if last == after.max() else last
     causal = not seen[:, ahead > max(0, keys - tokens)].any()
-    return Mask(seen, "other", causal, None)
+    return Mask(seen, "other", causal, None, band=band)
 
 
 @dataclass(frozen=True)

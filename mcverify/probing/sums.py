@@ -1,4 +1,4 @@
-"""From the sums of rows of weights to what else is in the softmax, or scales its outputs."""
+"""From the sums of rows of weights, and their zeros, to what else is done to them."""
 
 import numpy as np
 
@@ -6,6 +6,15 @@ from mcverify.probing.calls import Array
 from mcverify.probing.readings import Readings
 from mcverify.probing.result import listed
 from mcverify.probing.rounding import STORED, TYPES, computed
+
+
+def remark_on_zeros(readings: Readings) -> str:
+    """Whether weights are 0 where none is too small for its type; "" if not."""
+    gone = np.mean(readings.p[np.broadcast_to(readings.visible, readings.p.shape)] == 0)
+    if gone == 0 or readings.precision == "float16":
+        return ""
+    return (f"{gone:.2g} of the weights that no mask hides are 0: small ones are left out, or "
+            "underflow in float16")
 
 
 def remark_on_sums(readings: Readings, roundoff: float) -> str:
@@ -19,7 +28,7 @@ def remark_on_sums(readings: Readings, roundoff: float) -> str:
     if np.all(most - least <= 2 * unsure * most):
         middle = (least + most) / 2
         one = np.all(np.abs(middle - 1) <= unsure)
-        digits = int(np.clip(-np.log10(unsure), 2, 6))
+        digits = int(np.clip(np.ceil(-np.log10(unsure)), 2, 6))
         sums = listed(np.unique([float(f"{x:.{digits}g}") for x in middle]))
         return "" if one else f"each row of weights sums to {sums}: values or outputs are scaled"
     sinks = _sinks(readings, unsure)

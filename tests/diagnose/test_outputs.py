@@ -52,7 +52,7 @@ def test_shared_heads_of_keys_and_single_heads():
 def test_what_no_scale_explains_is_refused(out):
     found = explain_outputs(Q, K, V, out)
     assert all(math.isnan(scale) for scale in found["scale"])
-    assert found["reason"].str.startswith("no scale explains the outputs: ").all()
+    assert found["reason"].str.startswith("no scale above 0 explains the outputs: ").all()
     assert found["left"].min() > 1e-3
 
 
@@ -96,6 +96,50 @@ def test_a_mask_that_is_told_is_the_one_that_is_fitted():
     assert (told["mask"], round(float(told["scale"]), 6)) == ("causal", round(1 / 3, 6))
     wrong = explain_outputs(q, k, v, out, mask="none").iloc[0]
     assert wrong["mask"] == "none"
-    assert "no scale explains the outputs" in wrong["reason"]
-    with pytest.raises(ValueError, match="mask='window': must be one of none, causal"):
+    assert "no scale above 0 explains the outputs" in wrong["reason"]
+    with pytest.raises(ValueError, match="mask='window': must be none or causal, or an array"):
         explain_outputs(q, k, v, out, mask="window")
+
+
+WINDOW = (np.tri(40) > 0) & (np.tri(40, k=-5) == 0)
+
+
+def test_any_mask_may_be_told_as_an_array():
+    out = outputs([0.25] * 4, np.where(WINDOW, 0, -np.inf))
+    assert explain_outputs(Q, K, V, out)["scale"].isna().all()
+    for told in (WINDOW, np.broadcast_to(WINDOW, (2, 4, 40, 40))):
+        found = explain_outputs(Q, K, V, out, mask=told)
+        np.testing.assert_allclose(found["scale"], 0.25, rtol=1e-6)
+        assert set(found["mask"]) == {"told"}
+    for wrong in (WINDOW[:, :9], WINDOW.astype(float), np.tri(40, k=-1) > 0):
+        with pytest.raises(ValueError, match="must be true where a query sees a key, which each"):
+            explain_outputs(Q, K, V, out, mask=wrong)
+
+
+def test_the_last_queries_of_a_causal_mask():
+    out = outputs([0.25] * 4, FUTURE)
+    found = explain_outputs(Q[:, :, -7:], K, V, out[:, :, -7:])
+    np.testing.assert_allclose(found["scale"], 0.25, rtol=1e-6)
+    assert set(found["mask"]) == {"causal"}
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e7])
+def test_outputs_that_do_not_tell_the_scale_are_refused(scale):
+    found = explain_outputs(Q, K, V, outputs([scale] * 4))
+    assert found["scale"].isna().all()
+    assert found["reason"].str.startswith("the outputs do not tell the scale: ").all()
+    alone = explain_outputs(Q[..., :1, :], K[..., :1, :], V[..., :1, :], V[..., :1, :])
+    assert alone["scale"].isna().all()
+
+
+def test_the_command_takes_shared_heads_and_a_mask_and_prints_csv(tmp_path, capsys):
+    k, v = (np.repeat(x[:, :2], 2, axis=1) for x in (K, V))
+    out = outputs([0.25] * 4, np.where(WINDOW, 0, -np.inf), k=k, v=v)
+    file = str(tmp_path / "all.npz")
+    np.savez(file, q=Q, k=K[:, :2], v=V[:, :2], out=out, seen=WINDOW)
+    assert main(["diagnose", file, "--mask", "seen"]) == 0
+    assert "scale of the outputs, head 3: 0.25, mask told, leaves" in capsys.readouterr().out
+    assert main(["diagnose", file, "--mask", "seen", "--csv"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith("3,scale of the outputs,softmax(s·q·k)·v,0.25,0.25,")
+    assert main(["diagnose", file, "--mask", "nothing"]) == 2

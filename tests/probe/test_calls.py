@@ -91,6 +91,15 @@ def test_weights_are_read_piece_by_piece_where_values_are_narrow():
         np.testing.assert_allclose(p.sum(axis=-1), 1, rtol=1e-12)
 
 
+def test_what_numpy_cannot_read_is_a_value_error():
+    class Elsewhere(WithDlpack):
+        def __dlpack__(self, **options):
+            raise BufferError("it is on another device")
+
+    with pytest.raises(ValueError, match="it is on another device: must have __array__"):
+        probe(lambda q, k, v: Elsewhere(attention()(q, k, v)))
+
+
 def test_float64_stays_as_it_is():
     x = np.arange(3.0)
     assert as_float64(x) is x

@@ -14,7 +14,7 @@ KINDS = ("plain", "causal", "window", "cap", "norm", "alibi", "sink", "log n")
 # Half the interval in proportion to the scale, at most, where nothing else widens it.
 WIDTH = {("float64", "float64"): 1e-14, ("float32", "float32"): 1e-6,
          ("float16", "float16"): 7e-3, ("bfloat16", "bfloat16"): 0.03,
-         ("float16", "float32"): 7e-3, ("bfloat16", "float32"): 4e-3,
+         ("float16", "float32"): 1e-3, ("bfloat16", "float32"): 1e-3,
          ("float32", "bfloat16"): 0.03}
 
 

@@ -76,6 +76,8 @@ def test_where_the_scale_is_applied_makes_no_difference(where):
     ({}, "none", False, None),
     ({"causal": True}, "causal", True, None),
     ({"causal": True, "window": 4}, "sliding window", True, 4),
+    ({"causal": True, "window": 15}, "sliding window", True, 15),
+    ({"causal": True, "window": 16}, "causal", True, None),
     ({"window": 3}, "sliding window", False, 3),
 ])
 def test_masks_have_names(options, name, causal, window):
@@ -83,6 +85,46 @@ def test_masks_have_names(options, name, causal, window):
     assert (found.mask, found.causal, found.window) == (name, causal, window)
     assert found.agrees
     assert found.findings == ()
+
+
+def masked(seen, less=0.0):
+    """Attention that sees what is told of the distance of a key, without its small weights."""
+    def attend(q, k, v):
+        ahead = np.arange(k.shape[2]) - np.arange(q.shape[2])[:, None]
+        p = softmax(np.where(seen(ahead), q @ np.swapaxes(k, -1, -2) / 8, -np.inf))
+        return np.where(p < less, 0, p) @ v
+    return attend
+
+
+@pytest.mark.parametrize(("seen", "told"), [
+    (lambda ahead: ahead <= 1, "each query sees all keys before it and 1 after it"),
+    (lambda ahead: ahead >= 0, "each query sees 0 keys before it and all after it"),
+    (lambda ahead: (ahead >= -4) & (ahead <= 2), "each query sees 4 keys before it and 2 after it"),
+])
+def test_a_mask_that_is_shifted_is_told(seen, told):
+    found = probe(masked(seen), declared="1/sqrt(d_k)")
+    assert (found.mask, found.causal) == ("other", False)
+    assert found.findings == (told,)
+    assert found.agrees
+
+
+@pytest.mark.parametrize("stride", [2, 3, 4, 8])
+def test_keys_at_a_distance_are_probed(stride):
+    found = probe(masked(lambda ahead: (ahead <= 0) & (ahead % stride == 0)))
+    assert found.formula == "1/sqrt(d_k)"
+
+
+def test_small_weights_that_are_left_out_are_told():
+    found = probe(masked(lambda ahead: ahead < 99, less=0.01))
+    assert " of the weights that no mask hides are 0: small ones are left out" in found.findings[0]
+
+
+def test_distances_instead_of_products_are_refused():
+    def attend(q, k, v):
+        squares = np.sum((q[..., :, None, :] - k[..., None, :, :]) ** 2, axis=-1)
+        return softmax(-squares / 8) @ v
+
+    assert probe(attend).reason.startswith("neither a straight line")
 
 
 def test_a_mask_that_only_makes_weights_small_is_not_causal():
@@ -225,11 +267,29 @@ def test_a_declared_scale_may_grow_with_the_position():
     assert "it is log(n)/log(512) times 1/sqrt(d_k)" in " ".join(found.findings)
 
 
-def test_any_other_scale_by_position_is_no_number():
-    found = probe(attention(by_position=np.sqrt))
-    assert found.reason == ("the scale differs from query to query: 0.125 to 0.5, and not as the "
-                            "logarithm of the position")
-    assert math.isnan(found.scale)
+@pytest.mark.parametrize("out", TYPES)
+@pytest.mark.parametrize(("factor", "formula"), [
+    (np.sqrt, "sqrt(n)/sqrt(d_k)"), (lambda n: 1 + np.log(n) / 10, "(1 + log(n)/10)/sqrt(d_k)"),
+    (lambda n: np.log(n) ** 0.5, "log(n)^0.5/8"), (lambda n: 1 / n, "1/n/8")])
+def test_any_other_scale_by_position_is_told_query_by_query(out, factor, formula):
+    compute = out if out == "float64" else "float32"
+    attend = attention([0.125, 0.125], by_position=factor, causal=True, out=out, compute=compute)
+    found = probe(attend, heads=2, declared=formula)
+    scales = 0.125 * factor(np.arange(1.0, 17))
+    assert found.scale.shape == found.low.shape == found.high.shape == (2, 16)
+    assert np.isnan(found.scale[:, 0]).all()  # a query of one key shows no scale
+    assert np.all((found.low <= scales)[:, 1:] & (scales <= found.high)[:, 1:])
+    assert found.agrees
+    assert found.formulas == ()
+    assert "the scale differs from query to query, " in " ".join(found.findings)
+    assert "(queries differ)" in str(found)
+    assert probe(attend, heads=2, declared="1/sqrt(d_k)").agrees is False
+
+
+def test_a_scale_that_hardly_depends_on_the_position_is_not_taken_for_coarse_logits():
+    found = probe(attention(by_position=lambda n: 1 + n / 2**16), declared="1/sqrt(d_k)")
+    assert found.scale.shape == (1, 16)
+    assert found.agrees is False
 
 
 @pytest.mark.parametrize(("options", "told"), [
@@ -261,7 +321,9 @@ def test_heads_that_differ():
     ({"dropout": 0.1}, {}, "two calls on the same arrays differ: "),
     ({"noise": 1e-3}, {}, "two calls on the same arrays differ by more than rounding"),
     ({"window": 1}, {}, "no query sees more than one key"),
-    ({"scale": 0.0}, {}, "the weights do not depend on q·k"),
+    ({"dropout": 1e-3}, {}, "two calls on the same arrays differ: "),
+    ({"scale": 0.0}, {}, "the weights of a query do not depend on q·k"),
+    ({"scale": 1e-9, "out": "float16"}, {}, "the weights of a query do not depend on q·k"),
     ({"scale": 1e15}, {}, "all weights are 0 or 1"),
     ({"added": 1000.0, "out": "bfloat16"}, {}, "neither a straight line in q·k nor one with a cap"),
     ({"bend": lambda x: x * np.tanh(x / 5)}, {}, "neither a straight line"),
@@ -305,6 +367,24 @@ def test_what_a_whole_number_may_be():
     found = probe(attention(192**-0.5))
     assert found.formula == "1/sqrt(192)"
     assert found.findings == ("192 is 3·d_k",)
+
+
+def test_a_whole_number_that_may_be_chance_is_told_so():
+    coarse = {"out": "bfloat16", "compute": "bfloat16"}
+    found = probe(attention(0.3, **coarse))
+    assert found.formula == "1/sqrt(11)"
+    assert "1/sqrt(11) may be chance: " in found.findings[-1]
+    many = probe(attention(512**-0.5, **coarse), d_k=192)
+    assert "1/sqrt(512)" in many.formulas
+    assert f" ({len(many.formulas)} formulas)" in str(many)
+    assert probe(attention(1e-4, **coarse)).formulas == ()  # N would be 10^8
+
+
+@pytest.mark.parametrize("out", TYPES)
+def test_a_negative_scale_with_a_cap(out):
+    found = probe(attention(-0.125, cap=20.0, out=out), declared="-1/sqrt(d_k)")
+    assert found.agrees
+    assert found.cap_low <= 20 <= found.cap_high
 
 
 def test_an_inverted_and_a_negative_scale():
