@@ -116,7 +116,7 @@ def _doubtful(readings: Readings, step: Step) -> bool:
 
 
 def _even(readings: Readings, step: Step, z: Array) -> Array:
-    even = (np.abs(np.frexp(z)[0]) == 0.5) & (readings.differences.moved == 0)
+    even = (np.abs(np.frexp(z)[0]) == 0.5) & readings.differences.exact
     logits = readings.differences.logits(step, 0.0)
     low, high = Logits(logits.value, np.where(even, logits.wide, np.inf)).linear(z)
     return np.stack([np.where(np.isfinite(low), low, np.nan), high])

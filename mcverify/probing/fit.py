@@ -67,42 +67,42 @@ class Logits:
         """
         if len(z) > 1 and Logits(self.value[:1], self.wide[:1]).cap(z[:1]) is None:
             return None  # as it mostly is, and found out sooner of one head than of all
-        middle = np.empty(len(z))
+        best = np.empty(len(z))
         for head, (value, wide, x) in enumerate(zip(self.value, self.wide, z, strict=True)):
             known = np.flatnonzero(np.isfinite(wide))
             known = known[:: 1 + len(known) // SAMPLE]
-            middle[head], error = _best_cap(value[known], wide[known], x[known])
+            best[head], error = _best_cap(value[known], wide[known], x[known])
             if error > 1:  # bounds would hold the root mean square to 1
                 return None
-        largest = np.log(np.abs(self.value).max(axis=1))
-        need = self._gap(z, largest + HIGHEST) < 0
-        least, most = np.log(middle) - BRACKET, np.log(middle) + BRACKET
-        middle = np.where(need, np.log(middle), largest + HIGHEST)
+        need = self._gap(z, self._unbent) < 0
+        least, most = best - BRACKET, best + BRACKET
+        middle = np.where(need, best, self._unbent)
         if np.any(self._gap(z, middle) < 0):
             middle = np.where(need, self._widest(z, least, most), middle)
         if np.any(self._gap(z, middle) < 0):
             return None
-        low = self._edge(z, middle, np.where(need, least, largest))
-        high = np.where(need, self._edge(z, middle, most), middle)
-        caps = np.exp([low - EDGE, np.where(need, high + EDGE, np.inf)])
-        return *self._scales(z, low, high), caps
+        bent = self._edge(z, middle, np.where(need, least, self._unbent - HIGHEST))
+        return self._with_caps(z, bent, np.where(need, self._edge(z, middle, most), np.inf))
 
     def unseen_cap(self, z: Array) -> tuple[Array, Array, Array]:
         """The same where the logits need no cap: with all caps that would go unnoticed."""
-        largest = np.log(np.abs(self.value).max(axis=1))
-        low = self._edge(z, largest + HIGHEST, largest)
-        caps = np.exp([low - EDGE, np.full_like(low, np.inf)])
-        return *self._scales(z, low, largest + HIGHEST), caps
+        low = self._edge(z, self._unbent, self._unbent - HIGHEST)
+        return self._with_caps(z, low, np.full_like(low, np.inf))
 
-    def _scales(self, z: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """The least and the largest s with caps between two, given as logarithms."""
-        caps = low + (high - low) * np.linspace(0, 1, 33)[:, None]
+    @property
+    def _unbent(self) -> Array:
+        """The logarithm of a cap that bends nothing: (heads,)."""
+        return np.asarray(np.log(np.abs(self.value).max(axis=1)) + HIGHEST)
+
+    def _with_caps(self, z: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+        """The least and the largest s with caps between two, given as logarithms, and these."""
+        caps = low + (np.minimum(high, self._unbent) - low) * np.linspace(0, 1, 33)[:, None]
         ends = np.array([self.capped(z, np.exp(cap)) for cap in caps])
-        return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
+        return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), np.exp([low - EDGE, high + EDGE])
 
     def _gap(self, z: Array, log_cap: Array) -> Array:
         low, high = self.capped(z, np.exp(log_cap))
-        with np.errstate(invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             return np.nan_to_num((high - low) / np.abs(high + low), nan=-np.inf)
 
     def _widest(self, z: Array, low: Array, high: Array) -> Array:
@@ -137,7 +137,7 @@ def _between(least: Array, most: Array, z: Array) -> tuple[Array, Array]:
 
 
 def _best_cap(value: Array, wide: Array, z: Array) -> tuple[float, float]:
-    """The cap that fits best, and by how many bounds it is off, as root mean square."""
+    """The logarithm of the cap that fits best, and its misses in bounds, as root mean square."""
     from scipy.optimize import least_squares  # here, since few functions have a cap
 
     value = value * np.sign(value @ z)  # of a scale below 0, the cap is that of its opposite
@@ -163,4 +163,4 @@ def _best_cap(value: Array, wide: Array, z: Array) -> tuple[float, float]:
         if 2 * best.cost < HOPELESS * len(value):
             best = fitted(best.x, 1e-15)
     cap = np.clip(best.x[1], np.log(largest) - BRACKET, np.log(largest) + HIGHEST)
-    return float(np.exp(cap)), float(np.sqrt(2 * best.cost / len(value)))
+    return float(cap), float(np.sqrt(2 * best.cost / len(value)))

@@ -86,7 +86,7 @@ class Differences:
         resolves, and for the logarithms that are taken here.
     weights : so many weights are in each of them; unit : the unit roundoff of these.
     moved : in unit roundoffs of that type, for what logits are rounded with; roundings of the
-        difference itself come on top.
+        difference itself come on top. exact : where even that is exact in one type.
     """
 
     known: NDArray[np.bool_]
@@ -95,6 +95,7 @@ class Differences:
     weights: int
     unit: float
     moved: Array
+    exact: NDArray[np.bool_]
 
     def logits(self, step: Step, roundings: float) -> Logits:
         """With bounds for the roundings of a step, and so many of a logit itself."""
@@ -119,21 +120,21 @@ def _differences(of: Readings) -> Differences:
         value = y - at_anchor(y)
         wide = unsure + at_anchor(unsure) + OWN * (np.abs(y) + np.abs(at_anchor(y)))
         below = np.max(y, axis=-1, keepdims=True) - y
+        moved, weights = below + at_anchor(below), 2
+        # Subtracting a row's largest logit is exact for that one, and for a logit of 0, unless the
+        # difference is rounded to a coarser type.
+        exact = (below == 0) | (at_anchor(below) == 0)
         if np.any(of.visible & (of.flat != np.max(of.flat, axis=-1, keepdims=True))):
             value = value - (bias - at_anchor(bias))
             rest = stored(of.flat, of.precision, 0)
             wide = wide + rest + at_anchor(rest)
             fall = np.max(np.where(of.visible, bias, -np.inf), axis=-1, keepdims=True) - bias
-            moved = 2 * LOGIT * (fall + at_anchor(fall)) + below + at_anchor(below)
-            weights = 4
-        else:
-            # Subtracting a row's largest logit is exact for that one, and for a logit of 0.
-            exact = (below == 0) | (at_anchor(below) == 0)
-            moved, weights = np.where(exact, 0, below), 2
+            moved, weights, exact = moved + 2 * LOGIT * (fall + at_anchor(fall)), 4, known & False
     any_head = known.any(axis=1)
-    value, wide, moved = (np.moveaxis(np.where(known, x, other), 1, 0)[:, any_head]
-                          for x, other in ((value, 0.0), (wide, np.inf), (moved, 0.0)))
-    return Differences(any_head, value, wide, weights, TYPES[of.precision][0], moved)
+    value, wide, moved, exact = (
+        np.moveaxis(np.where(known, x, other), 1, 0)[:, any_head]
+        for x, other in ((value, 0.0), (wide, np.inf), (moved, 0.0), (exact, False)))
+    return Differences(any_head, value, wide, weights, TYPES[of.precision][0], moved, exact > 0)
 
 
 def _positions(tokens: int) -> Iterator[tuple[str, Array]]:

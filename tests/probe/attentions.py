@@ -19,14 +19,16 @@ def attention(
     scale=0.125, *, causal=False, window=None, hide=-np.inf, bias=None, scale_bias=False, cap=None,
     cap_first=True, normalise=None, by_position=None, key_head=None, value_head=None, sink=None,
     values=1.0, mask_after=False, dropout=0.0, noise=0.0, added=0.0, bend=None,
-    out="float64", compute=None, store=None, where="product",
+    out="float64", compute=None, store=None, where="product", exps=None, weights=None,
 ):
     """A function of q, k, v whose steps are those asked for; softmax(scale·q·kᵀ)v without any.
 
     out rounds outputs and weights, compute logits and exponentials (the same type if not given),
-    store the scale; where says what is scaled: "product", "q" or "both".
+    store the scale; where says what is scaled: "product", "q" or "both". exps and weights may name
+    other types for the exponentials, and for the weights before the outputs.
     """
     compute, store = compute or out, store or compute or out
+    exp, weight = ROUND[exps or compute], ROUND[weights or out]
     drawn = np.random.default_rng(1)
     step = ROUND[compute]
 
@@ -62,9 +64,9 @@ def attention(
             logits = step(cap * step(np.tanh(logits / cap)))
         top = logits.max(axis=-1, keepdims=True)
         top = top if sink is None else np.maximum(top, sink)
-        e = step(np.exp(step(logits - top)))
+        e = exp(np.exp(exp(logits - top)))
         total = e.sum(axis=-1, keepdims=True) + (0 if sink is None else np.exp(sink - top))
-        p = ROUND[out](step(e / step(total)))
+        p = weight(exp(e / exp(total)))
         if mask_after:
             p = np.where(hidden, 0, p)
         if dropout:

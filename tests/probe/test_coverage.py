@@ -67,6 +67,45 @@ def test_no_interval_misses_its_scale_in_two_thousand_more_trials(first):
         check(seed)
 
 
+def hybrid(seed):
+    """One that rounds here but not there, as autocasts and fused kernels do: the same, its cap."""
+    rng = np.random.default_rng([5, seed])
+    out = str(rng.choice(["float16", "bfloat16"]))
+    compute, exps, weights = (str(rng.choice([out, "float32"])) for _ in range(3))
+    scale, heads = float(np.exp(rng.uniform(np.log(1e-3), np.log(10)))), int(rng.choice([1, 2]))
+    cap = float(np.exp(rng.uniform(np.log(4), np.log(80)))) if rng.random() < 0.25 else None
+    bias = alibi(alibi_slopes(heads), 16) if cap is None and rng.random() < 0.25 else None
+    where, sink = str(rng.choice(["product", "q", "both"])), rng.choice([None, 0.0])
+    attend = attention(
+        scale, out=out, compute=compute, exps=exps, weights=weights, store="float64", where=where,
+        cap=cap, bias=bias, sink=sink, causal=bool(rng.random() < 0.5),
+        values=float(rng.choice([1, 0.9])), window=rng.choice([None, 2, 3, 6]))
+    found = probe(attend, d_k=int(rng.choice([5, 16, 64, 192])), heads=heads, seed=seed)
+    held = ROUND[compute](scale), ROUND[compute](np.sqrt(scale)) ** 2
+    return found, np.inf if cap is None else cap, (scale, *map(float, held))
+
+
+def check_hybrid(seed):
+    found, cap, scales = hybrid(seed)
+    assert found.reason == "", seed
+    assert np.ndim(found.low) == 0, seed
+    assert any(found.low <= scale <= found.high for scale in scales), seed
+    assert found.cap_low <= cap <= found.cap_high, seed
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_no_interval_misses_where_types_are_mixed(first):
+    for seed in range(first, first + 10):
+        check_hybrid(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(60, 60 + 40 * 50, 50))
+def test_no_interval_misses_in_two_thousand_mixed_trials(first):
+    for seed in range(first, first + 50):
+        check_hybrid(seed)
+
+
 def test_the_check_has_teeth():
     found, *_, scales, _ = trial(0)
     assert not found.low <= scales[0] * (1 + 1e-12) <= found.high
