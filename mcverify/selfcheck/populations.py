@@ -20,9 +20,10 @@ from mcverify.attention import scores
 from mcverify.judge.known import known_values
 from mcverify.judge.measure import Reference, measure, resolve
 from mcverify.judge.world import generator, statistic_of, world_of
-from mcverify.statistic import Basis, Estimate, Statistic
+from mcverify.statistic import Basis, Estimate, Known, Statistic
 from mcverify.statistic.base import parts_of
 from mcverify.statistic.estimate import no_interval
+from mcverify.statistic.moments import kurtosis_about
 
 Array = NDArray[np.float64]
 Key = tuple[str, str, str]  # statistic, basis, law
@@ -79,10 +80,24 @@ def of_values(
     if basis is Basis.BOUND and statistic.rests_on is not basis:
         ends = [(part.min(), part.max()) for part in parts_of(values)]
         statistic = statistic.within(min(low for low, _ in ends), max(high for _, high in ends))
-    if basis is Basis.MOMENTS and statistic.about is not None:
-        centre = float(table[:, 0].mean())
-        statistic = statistic.with_variance(float(statistic.about(table, centre).var()), centre)
+    if basis is Basis.MOMENTS:
+        columns = np.moveaxis(table[..., 1:], 1, 0) if statistic.tell else [table]
+        known = tuple(_known(column) for column in columns)
+        statistic = statistic.informed(known if statistic.tell else known[0])
     return Population(name, statistic, table, share > 0)
+
+
+def _known(table: Array) -> Known:
+    """What is known of values whose block values, means and central moments, are these."""
+    mean = float(table[:, 0].mean())
+    squares = table[:, 1] + (table[:, 0] - mean) ** 2 if table.shape[1] > 1 else table[:, 0]
+    known = Known(mean, float(table[:, 0].var()), float(squares.var()))
+    if table.shape[1] < 4:
+        return known
+    variance = float(squares.mean())
+    fourth = stat.kurtosis.influence(np.concatenate([table] * OFTEN))[0] + 3
+    values = kurtosis_about(table, (mean, variance, fourth))
+    return known._replace(of_fourths=float(values.var()), fourths=(variance, fourth))
 
 
 def of_case(reference: Reference, seed: int) -> Population:
@@ -154,6 +169,8 @@ JUDGED: list[tuple[Any, ...]] = [  # statistic, basis, laws, shape of a block, b
     (stat.slope(stat.mean), Basis.BOUND, ("rademacher",), (2,), "rising mean"),
     (stat.mean, Basis.MOMENTS, ("normal", "laplace", *CONTAMINATED), (1,)),
     (stat.variance, Basis.MOMENTS, ("normal", "0.1 % at 90", "1 % at 40"), (16,)),
+    (stat.kurtosis, Basis.MOMENTS, ("normal", "1 % at 14"), (16,)),
+    (stat.slope(stat.variance), Basis.MOMENTS, ("normal", "rademacher"), (16, 4), "rising sums"),
     (stat.median, Basis.ORDER, ("normal", *CONTAMINATED), (1,)),
     (stat.ratio_of(stat.median, stat.median), Basis.ORDER, ("exponential",), (2,), "two sizes"),
     (stat.quantile(0.9), Basis.ORDER, ("exponential",), (4,)),

@@ -77,8 +77,11 @@ def _kurtosis_parts(table: Array) -> Array:
     return np.stack([y2, y4], axis=1)
 
 
-def _kurtosis_about(table: Array, known: tuple[float, float, float]) -> Array:
-    # Of a known variance V: less what x² varies with x⁴, 2κV(x² − V), whose mean is 0.
+def kurtosis_about(table: Array, known: tuple[float, float, float]) -> Array:
+    """Excess kurtosis as a mean of one value a block, for a known mean, variance V and κ = E x⁴/V².
+
+    x⁴ less what x² varies with it, 2κV(x² − V), whose mean is 0: whatever number κ is.
+    """
     mean, variance, kurtosis = known
     moved, c2, c3, c4 = table.T
     shift = moved - mean
@@ -107,5 +110,5 @@ CAUTION_OF_FOURTHS = 128
 kurtosis = Statistic(  # excess: 0 for the normal law
     "kurtosis", _fourth_moments, _kurtosis_influence, moments=12,
     parts=_kurtosis_parts, caution=CAUTION_OF_FOURTHS,
-    about=_kurtosis_about, power=4, knows=_fourth_moments,
+    about=kurtosis_about, power=4, knows=_fourth_moments,
 )

@@ -131,7 +131,13 @@ def slope(of: Statistic) -> Statistic:
         return np.concatenate(columns, axis=1)
 
     def ranged(table: Array, low: float, high: float, error_rate: float) -> Estimate:
-        return joined([of.within(low, high)] * table.shape[1], table, error_rate)
+        return with_error(joined([of.within(low, high)] * table.shape[1], table, error_rate), table)
+
+    def with_error(found: Estimate, table: Array) -> Estimate:
+        """The same with the standard error on the same draws, unless influences are of shares."""
+        if of.basis is Basis.ORDER:
+            return found
+        return replace(found, stderr=standard_error(influence(table)[1]))
 
     calibrated = Statistic(
         f"slope of {of.name}", reduce, influence, moments=of.moments, parts=parts,
@@ -140,7 +146,7 @@ def slope(of: Statistic) -> Statistic:
 
     def by_theorem(basis: Basis, of_each: Callable[[int], Sequence[Statistic]]) -> Statistic:
         def interval(table: Array, error_rate: float) -> Estimate:
-            return joined(of_each(table.shape[1]), table, error_rate)
+            return with_error(joined(of_each(table.shape[1]), table, error_rate), table)
 
         return replace(calibrated, moments=0, parts=None, curvature=None, lean=None, support=None,
                        knows=None, interval=interval, basis=basis, anytime=of.anytime)
