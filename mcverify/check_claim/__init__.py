@@ -9,20 +9,25 @@ from mcverify.check_claim import forecast, laws, values
 from mcverify.check_claim.remarks import PROBLEM, Remark, ok, report
 from mcverify.declare.discover import survey
 from mcverify.judge.processes import workers
+from mcverify.judge.watch import Watch
 
 __all__ = ["Remark", "inspect", "ok", "report"]
 
 
-def inspect(*paths: str | Path) -> list[Remark]:
-    """All that can be told of files or folders of files; ClaimError if there is no such one."""
-    found = survey(*paths)
-    broken, of_laws = laws.look(found.claims)
+def inspect(*paths: str | Path, watch: Watch | None = None) -> list[Remark]:
+    """All that can be told of files or folders of files; ClaimError if there is no such one.
+
+    A ``watch`` is kept up to date for whoever waits.
+    """
+    found, watch = survey(*paths), watch or Watch()
+    broken, of_laws = laws.look(found.claims, watch)
     remarks = [*(Remark(PROBLEM, *fault.split(": ", 1)) for fault in found.faults), *of_laws]
     with workers(2) as spread:
         for claim in found.claims:
             if cases := values.sound_cases(claim, broken):
-                of_claim = [*values.look(claim, cases, spread)]
+                of_claim = [*values.look(claim, cases, spread, watch)]
                 if ok(of_claim):  # else the rest would be of numbers that mean nothing
-                    of_claim += [*forecast.controls(claim), *forecast.costs(claim, cases)]
+                    of_claim += [*forecast.controls(claim, watch),
+                                 *forecast.costs(claim, cases, watch)]
                 remarks += of_claim
     return remarks

@@ -13,6 +13,7 @@ from mcverify.check_claim.values import BLOCKS, FEW, gather
 from mcverify.declare.claim import Case, Claim
 from mcverify.judge.measure import describe
 from mcverify.judge.trial import MAX_TABLE
+from mcverify.judge.watch import Watch
 from mcverify.judge.world import Array, world_of
 from mcverify.statistic import Statistic
 from mcverify.statistic.betting import threshold
@@ -24,7 +25,7 @@ ROUGH = 0.3  # an error rate at which a few blocks give a standard error
 FAR = 4  # times the last look: a forecast from few blocks may be wrong by as much
 
 
-def controls(claim: Claim) -> Iterator[Remark]:
+def controls(claim: Claim, watch: Watch) -> Iterator[Remark]:
     """What the controls of a claim that is declared CONFIRMED tell on a first look."""
     cases, left_open = claim.control_cases(), ""
     if claim.expect is Verdict.CONFIRMED and not cases:
@@ -32,6 +33,7 @@ def controls(claim: Claim) -> Iterator[Remark]:
                     "miss with controls=grid(…): other settings for the draws and the body, under "
                     "which the prediction must be REFUTED")
     for case in [*(Case(claim, case.settings) for case in cases[:1]), *cases]:
+        watch.at(0, str(case))
         verdict, text = _first_look(case)
         if not case.control and verdict is Verdict.REFUTED:
             yield about(claim, WARNING, f"declared CONFIRMED, but a first look at {case} {text}")
@@ -58,16 +60,18 @@ def _first_look(case: Case) -> tuple[Verdict | None, str]:
         f"has it in [{found.low:.4g}, {found.high:.4g}], where [{low:.4g}, {high:.4g}] is claimed")
 
 
-def costs(claim: Claim, cases: list[Case]) -> Iterator[Remark]:
+def costs(claim: Claim, cases: list[Case], watch: Watch) -> Iterator[Remark]:
     """What a run of the claim takes, cases that are broken, and cases that may stay open."""
     blocks, seconds, left_open = list[int](), list[float](), list[str]()
     case, started = cases[-1], time.perf_counter()
+    watch.at(0, str(case))
     try:
         tracemalloc.start()
         gather(case, FIRST_LOOK)
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
         for case in reversed(cases):
+            watch.at(0, str(case))
             began, (statistic, table) = time.perf_counter(), gather(case, FEW, start=FIRST_LOOK)
             each = (time.perf_counter() - began) / len(table)
             needed, reason = foreseen(case, statistic, table)

@@ -19,6 +19,7 @@ from mcverify.declare.rules import WORLD
 from mcverify.judge.finding import Finding
 from mcverify.judge.measure import GlobalRandomness, describe
 from mcverify.judge.run import run
+from mcverify.judge.watch import Watch
 from mcverify.judge.world import Array, World
 from mcverify.laws import Law
 from mcverify.statistic import mean, proportion, variance
@@ -31,9 +32,9 @@ MARGIN = 1 / 8  # of the spread that normal tokens have from block to block
 BREAKS = ("name", "moments", "draw")  # parts of a law without which the rest tells nothing
 
 
-def look(claims: Sequence[Claim]) -> tuple[set[Law], list[Remark]]:
+def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]:
     """The laws that are broken, and what is wrong with any that the claims name."""
-    worlds, named, cases = _worlds(claims), dict[str, Law](), list[Case]()
+    worlds, named, cases = _worlds(claims, watch), dict[str, Law](), list[Case]()
     told: dict[tuple[Law, str], str] = {}  # by the part of a law, of which one line says enough
     for law, world in ((world.law, world) for world in worlds):
         if named.setdefault(str(law), law) != law:
@@ -42,13 +43,15 @@ def look(claims: Sequence[Claim]) -> tuple[set[Law], list[Remark]]:
             continue
         randomness, at = GlobalRandomness(), f"moments({world.d_k})"
         try:
+            watch.at(0, f"{at} of {law}")
             with np.errstate(all="ignore"):
                 cases += [case for claim in _claims(world) for case in claim.cases()]
             randomness.untouched(at)
         except Exception as error:
             told.setdefault((law, "moments"), f"{at} is broken: {describe(error)}; let it give "
                             "means (d_k,) and covariances (d_k, d_k), nan where not known")
-    findings = {each.case: each for each in run(cases, 0, FALSE_ALARM / (len(cases) or 1), jobs=1)}
+    findings = {each.case: each for each in run(cases, 0, FALSE_ALARM / (len(cases) or 1), 1,
+                                               watch)}
     for case in cases:
         found, part = findings[case], case.claim.name.partition(" ")[0]
         if found.broken:
@@ -73,10 +76,11 @@ def _contradiction(found: Finding) -> str:
             f"have it in {between}; correct the one or the other")
 
 
-def _worlds(claims: Sequence[Claim]) -> dict[World, Claim]:
+def _worlds(claims: Sequence[Claim], watch: Watch) -> dict[World, Claim]:
     """The narrow worlds of users' laws that claims and controls name, each with such a claim."""
     found: dict[tuple[Law, int], tuple[World, Claim]] = {}
     for claim in claims:
+        watch.at(0, f"the predictions of {claim.name}")
         for case in (*claim.cases(), *claim.control_cases()) if claim.draws else ():
             law, d_k, tokens = (case.drawn.get(name, TOKENS) for name in WORLD)
             if not _shipped(law):

@@ -15,7 +15,8 @@ from mcverify.declare.discover import load
 from mcverify.declare.rules import COUNTS, WORLD, call, parameters
 from mcverify.judge import measure
 from mcverify.judge.known import known_values
-from mcverify.judge.processes import Killed, Spread
+from mcverify.judge.processes import Killed, Spread, note_step
+from mcverify.judge.watch import Watch
 from mcverify.judge.world import Array, statistic_of, world_of
 from mcverify.laws import Law
 from mcverify.statistic import Statistic
@@ -55,11 +56,13 @@ def sound_cases(claim: Claim, broken: Collection[Law]) -> list[Case]:
                   if claim.draws else 0)
 
 
-def look(claim: Claim, cases: list[Case], spread: Spread) -> Iterator[Remark]:
+def look(
+    claim: Claim, cases: list[Case], spread: Spread, watch: Watch,
+) -> Iterator[Remark]:
     """What is wrong at the cheapest case under each law; of a calculation, at one of them."""
     probes = [*{case.drawn.get("law"): case for case in reversed(cases)}.values()]
     try:
-        text = _unsteady(probes, spread) or wrong_influence(*gather(cases[0], BLOCKS))
+        text = _unsteady(probes, spread, watch) or wrong_influence(*gather(cases[0], BLOCKS))
     except Exception as error:
         text = measure.describe(error)
     if text:
@@ -80,10 +83,11 @@ def look(claim: Claim, cases: list[Case], spread: Spread) -> Iterator[Remark]:
                     "proportion")
 
 
-def _unsteady(cases: list[Case], spread: Spread) -> str:
+def _unsteady(cases: list[Case], spread: Spread, watch: Watch) -> str:
     """How cases break or change when measured again, first where they may kill the process."""
     try:
-        [(_, there)] = spread(elsewhere, [([measure.refer(case) for case in cases],)])
+        [(_, there)] = spread(elsewhere, [([measure.refer(case) for case in cases],)],
+                              on_step=lambda _, step: watch.at(0, str(cases[max(step, 0)])))
     except (Exception, SystemExit) as error:
         return (f"cannot be taken to another process: {measure.describe(error)}; keep what its "
                 "grid and its body hold simple")
@@ -92,6 +96,7 @@ def _unsteady(cases: list[Case], spread: Spread) -> str:
     if isinstance(there, str):
         return there
     for case, other in zip(cases, there, strict=True):
+        watch.at(0, str(case))
         here = _numbers(case)
         for how, again in (("in another process", other), ("a second time", _numbers(case))):
             if broken := again.get("broken") or here.get("broken"):
@@ -108,7 +113,11 @@ def elsewhere(references: list[measure.Reference]) -> list[dict[str, Any]] | str
     held, name, _ = references[0]
     if isinstance(held, Path) and name not in [claim.name for claim in load(held).claims]:
         return "; ".join(["does not load in another process", *load(held).faults])
-    return [_numbers(measure.resolve(reference)) for reference in references]
+    found = []
+    for step, reference in enumerate(references):
+        note_step(step)
+        found.append(_numbers(measure.resolve(reference)))
+    return found
 
 
 def _numbers(case: Case) -> dict[str, Any]:

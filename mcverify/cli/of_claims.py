@@ -116,11 +116,12 @@ def replay(
 ) -> Exit:
     """Reproduce the digits of rows of results."""
     from mcverify.cli.selection import select
+    from mcverify.cli.waiting import patient
     from mcverify.results.replay import replay
 
     claims, faults = select(files or [])
-    with refused():
-        rows = list(replay(place, claims, jobs))
+    with refused(), patient() as watch:
+        rows = list(replay(place, claims, jobs, watch))
     for row in rows:
         terminal.show(row)
     told(faults)

@@ -54,8 +54,10 @@ def diagnose(
 def check_claim(files: to.Files) -> Exit:
     """Tell what is wrong with a claim or a law, in seconds."""
     from mcverify.check_claim import inspect, ok, report
+    from mcverify.cli.waiting import patient
 
-    remarks = inspect(*files)
+    with patient() as watch:
+        remarks = inspect(*files, watch=watch)
     terminal.show(report(remarks))
     return Exit.AS_DECLARED if ok(remarks) else Exit.BAD_USAGE
 
@@ -112,13 +114,15 @@ def selfcheck(
     out: to.Out = to.RESULTS,
 ) -> Exit:
     """Judge the statistics by truths that are known."""
+    from mcverify.cli.waiting import patient
     from mcverify.results.folder import Results
     from mcverify.selfcheck import passed, report, selfcheck
 
     results = Results(out)
     file = results.folder / f"selfcheck{'_own' if files else '_short' if short else ''}.csv"
     with writing_to(out), refused(), results.held():
-        frame = selfcheck(short, seed, jobs, files or ())
+        with patient() as watch:
+            frame = selfcheck(short, seed, jobs, files or (), watch)
         results.write_table(file, frame)
     terminal.show(f"{report(frame)}\nseed {seed}; the table is in {file}")
     return Exit.AS_DECLARED if passed(frame) else Exit.CONTRADICTED

@@ -9,7 +9,7 @@ from itertools import chain
 from mcverify.cli import report
 from mcverify.cli.exits import Exit, refused, writing_to
 from mcverify.cli.terminal import console, show
-from mcverify.cli.waiting import Waiting
+from mcverify.cli.waiting import Waiting, patient
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import load, origin, packages, source
 from mcverify.declare.rules import ATLAS
@@ -38,8 +38,11 @@ class Suite:
     finished: int = field(default=0, init=False)  # cases, of claims that are not judged yet as well
 
     def __post_init__(self) -> None:
-        self.cases = [case for claim in self.claims
-                      for case in (*claim.cases(), *claim.control_cases())]
+        self.cases = []
+        with patient() as watch:
+            for claim in self.claims:
+                watch.at(0, f"the predictions of {claim.name}")
+                self.cases += [*claim.cases(), *claim.control_cases()]
 
     def run(self, resume: bool = False) -> Exit:
         """Judge and write everything; returns the exit status.

@@ -49,7 +49,7 @@ class Waiting:
     def __str__(self) -> str:
         """The time left, if it is foreseen, and what is at work, if nothing has finished lately."""
         parts, left = [], self.watch.seconds_left
-        if left >= 1:
+        if self.cases and left >= 1:
             parts.append(f"about {left:.0f} s left" if left < 100 else
                          f"about {left / 60:.0f} min left")
         names = [case for case, _ in list(self.watch.at_work.values())]
@@ -85,9 +85,17 @@ class Waiting:
             oldest = min((since for _, since in list(self.watch.at_work.values())), default=now)
             here = self.last, oldest if now - oldest >= PATIENCE else 0.0
             if now - said >= MINUTE or (self.stalled and here != told_of):
-                told = str(self)
-                show(f"{self.finished} of {self.cases} cases{told and '; '}{told}", stderr=True)
+                count = f"{self.finished} of {self.cases} cases" if self.cases else ""
+                show("; ".join(filter(None, [count, str(self)])), stderr=True)
                 said, told_of = now, here
+
+
+@contextmanager
+def patient() -> Iterator[Watch]:
+    """Inside it what the watch is at is told in lines, as that of a run in a pipe."""
+    waiting = Waiting(0, 0)
+    with waiting._lines():
+        yield waiting.watch
 
 
 class _Now(ProgressColumn):

@@ -9,6 +9,7 @@ from mcverify.declare.claim import Case, Claim
 from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
+from mcverify.judge.watch import Watch
 from mcverify.results.folder import Results, case_row, cell, control_row, settings_row
 from mcverify.results.reader import CASES, read_rows
 
@@ -35,7 +36,7 @@ class Replay:
 
 
 def replay(
-    place: str, claims: Iterable[Claim], jobs: int | None = None
+    place: str, claims: Iterable[Claim], jobs: int | None = None, watch: Watch | None = None,
 ) -> Iterator[Replay]:
     """Judge anew the rows of ``place``, a file ``….csv`` or a row of it, ``….csv:3``, from 1 on.
 
@@ -61,7 +62,7 @@ def replay(
         lots.setdefault((int(row["seed"]), float(row["error_rate"])), []).append(number)
     for (seed, error_rate), numbers in lots.items():
         found = {finding.case: finding
-                 for finding in run([cases[n] for n in numbers], seed, error_rate, jobs)}
+                 for finding in run([cases[n] for n in numbers], seed, error_rate, jobs, watch)}
         for number in numbers:
             yield Replay(number, written[number], found[cases[number]])
 

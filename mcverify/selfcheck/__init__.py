@@ -18,6 +18,7 @@ from mcverify.declare.claim import Case
 from mcverify.declare.discover import discover
 from mcverify.judge.measure import refer
 from mcverify.judge.processes import Killed, workers
+from mcverify.judge.watch import Watch
 from mcverify.judge.world import generator, statistic_of, world_of
 from mcverify.selfcheck.misses import counted, weighed
 from mcverify.selfcheck.populations import POPULATIONS, Key, Population, of_case
@@ -59,23 +60,27 @@ LEAST = 300  # replications: theorems miss far less often than they may, which f
 
 def selfcheck(
     short: bool = False, seed: int = 0, jobs: int | None = None, files: Iterable[Path] = (),
+    watch: Watch | None = None,
 ) -> pd.DataFrame:
     """Judge every statistic on blocks of known truth: a row a check, see rows.Row.
 
     ``short`` takes fewer populations and samples: seconds instead of minutes. With ``files`` of
     claims, the statistics of those are judged instead, on the blocks of each claim's first case.
-    The table does not depend on ``jobs``, the number of processes (default: one a core). Raises
-    ValueError for a bad seed and for a body that breaks, ClaimError for a broken file,
-    RuntimeError when a process is killed.
+    The table does not depend on ``jobs``, the number of processes (default: one a core). A
+    ``watch`` is kept up to date for whoever waits. Raises ValueError for a bad seed and for a body
+    that breaks, ClaimError for a broken file, RuntimeError when a process is killed.
     """
     effort = SHORT if short else LONG
-    builders = [build for key, build in POPULATIONS.items()
-                if effort.keys is None or key in effort.keys]
+    builders = {", ".join(key): build for key, build in POPULATIONS.items()
+                if effort.keys is None or key in effort.keys}
     if files := list(files):
-        builders = [partial(of_case, refer(case), seed) for case in _first_cases(files)]
+        builders = {str(case): partial(of_case, refer(case), seed) for case in _first_cases(files)}
     found: dict[int, list[Row]] = {}
+    names, watch = list(builders), watch or Watch()
     with workers(jobs) as spread:
-        for index, rows in spread(_judged, [(build, effort, seed) for build in builders]):
+        for index, rows in spread(_judged, [(build, effort, seed) for build in builders.values()],
+                                  on_step=lambda index, _: watch.at(index, names[index])):
+            watch.ended(index, 0.0)
             if isinstance(rows, Killed):
                 raise RuntimeError(f"selfcheck: a process was killed ({rows.how}); use fewer jobs")
             found[index] = rows
