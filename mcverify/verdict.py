@@ -6,6 +6,7 @@ FIRST_LOOK = 128  # enough for a theorem and a wide margin; a calibrated interva
 LOOKS = 27
 CASE_ERROR_RATE = 1e-10
 SUITE_ERROR_RATE = 1e-6
+LEAST_RATE = 2.0**-128  # of one of the states that the random generator may begin from
 
 
 class Verdict(StrEnum):
@@ -70,14 +71,28 @@ def look_rate(error_rate: float, anytime: bool = False) -> float:
     return error_rate if anytime else error_rate / LOOKS
 
 
+def check_rate(error_rate: float) -> None:
+    """Raise ValueError unless an error rate is between 0 and 1, and one that draws can bear.
+
+    The blocks of the last look would decide at every rate that double precision can write. But all
+    draws of a seed descend from one of 2^128 states, and what may happen at all happens in one.
+    """
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error rate {error_rate}: must be between 0 and 1; use e.g. 1e-10")
+    if error_rate < LEAST_RATE:
+        raise ValueError(
+            f"error rate {error_rate:g}: the smallest that can be decided is {LEAST_RATE:.0e}, for "
+            f"{looks()[-1][1]} blocks would do for less, but their draws come from one of 2^128 "
+            f"states of the random generator; ask for {LEAST_RATE:.0e} or more")
+
+
 def check_budget(cases: int, error_rate: float = CASE_ERROR_RATE) -> None:
     """Raise ValueError unless the suite's error rate pays for so many cases.
 
     The chance of any false verdict is at most the sum over the cases, whatever their dependence.
     A case's rate is fixed, so that a new claim changes no other claim's verdict.
     """
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error rate {error_rate}: must be between 0 and 1; use e.g. 1e-10")
+    check_rate(error_rate)
     if cases * error_rate > SUITE_ERROR_RATE * (1 + 1e-9):
         raise ValueError(f"{cases} cases at an error rate of {error_rate:g} each cost "
                          f"{cases * error_rate:.3g}, more than the suite's {SUITE_ERROR_RATE:g}; "

@@ -3,10 +3,12 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcverify.statistic import mean
 from mcverify.verdict import (
     CASE_ERROR_RATE,
     FIRST_LOOK,
@@ -14,7 +16,9 @@ from mcverify.verdict import (
     SUITE_ERROR_RATE,
     Verdict,
     check_budget,
+    check_rate,
     judge,
+    look_rate,
     looks,
     overall,
 )
@@ -69,3 +73,17 @@ def test_budget_pays_for_ten_thousand_cases():
     for rate in (0.0, 1.0, 1.5, -1e-10, math.nan):
         with pytest.raises(ValueError, match="between 0 and 1"):
             check_budget(1, rate)
+
+
+def test_rates_that_no_draws_can_bear_are_refused_though_blocks_would_decide_them():
+    for rate in (0.0, 1.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="must be between 0 and 1"):
+            check_rate(rate)
+    for rate in (1e-300, 2.9e-39):
+        with pytest.raises(ValueError, match="the smallest that can be decided is 3e-39"):
+            check_rate(rate)
+    check_rate(3e-39)
+    table = np.random.default_rng(0).standard_normal((looks()[-1][1] // 64, 1))
+    for statistic in (mean, mean.with_variance(1.0), mean.within(-9, 9)):
+        found = statistic.estimate(table, look_rate(1e-300))
+        assert -1 < found.low < found.high < 1

@@ -1,7 +1,6 @@
 """How the words after a command are read, and what a shell completes."""
 
 import csv
-import math
 import re
 import secrets
 from collections.abc import Callable
@@ -12,10 +11,10 @@ from typer import Argument, BadParameter, Option
 
 from mcverify.cli.terminal import show
 from mcverify.judge.processes import cores
+from mcverify.verdict import check_rate
 
 RESULTS = Path("results")
 OUTCOMES = ("CONFIRMED", "REFUTED", "INCONCLUSIVE", "ERROR")
-LEAST_RATE = 2.0**-128
 CLAIMS = Path(__file__).parents[1] / "claims"
 WHAT = "claims' names or patterns of them, statements' ids such as A7, Python files or packages"
 
@@ -69,13 +68,11 @@ def _rate(text: Any) -> float:
     try:
         rate = float(text)
     except ValueError:
-        rate = math.nan
-    if not 0 < rate < 1:
-        raise BadParameter(f"{text!r} must be a number between 0 and 1, e.g. 1e-10")
-    if rate < LEAST_RATE:
-        raise BadParameter(f"{text!r} is rarer than any of the 2^128 states of the random "
-                           f"generator, so that no draws can bear it; ask for {LEAST_RATE:.0e} or "
-                           "more")
+        raise BadParameter(f"{text!r} must be a number between 0 and 1, e.g. 1e-10") from None
+    try:
+        check_rate(rate)
+    except ValueError as error:
+        raise BadParameter(str(error)) from None
     return rate
 
 
@@ -85,12 +82,13 @@ def _folder(text: Any) -> Path:
     return Path(text)
 
 
-def _with_a_warning(jobs: int | None) -> int | None:
-    """Say of more processes than cores that they gain nothing."""
-    if jobs and jobs > cores():
-        show(f"mcverify: --jobs {jobs}: there are {cores()} cores, which so many processes only "
-             "share; leave it out to have one a core", stderr=True)
-    return jobs
+def _at_most_one_a_core(jobs: int | None) -> int | None:
+    """As many processes as cores can run, and two on a single one: a body may kill its own."""
+    most = max(2, cores())
+    if jobs and jobs > most:
+        show(f"mcverify: --jobs {jobs}: cores: {cores()}, and more processes would only share "
+             f"them; {most} are started", stderr=True)
+    return jobs and min(jobs, most)
 
 
 def _outcome(text: str) -> str:
@@ -128,7 +126,7 @@ Failed = Annotated[bool, Option("--failed", help=(
 Seed = Annotated[int, Option(metavar="N", parser=_seed, help=(
     "all draws descend from it; `fresh` takes a new one, which is printed and kept"))]
 Jobs = Annotated[int | None, Option(
-    metavar="N", parser=_whole(1), callback=_with_a_warning, show_default=False,
+    metavar="N", parser=_whole(1), callback=_at_most_one_a_core, show_default=False,
     help="processes, on whose number no result depends; default: one a core")]
 
 

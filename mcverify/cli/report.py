@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from mcverify.cli.terminal import console, printable, show
+from mcverify.cli.terminal import console, show
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import origin, source
+from mcverify.declare.text import printable
 from mcverify.judge.finding import (
     ERROR,
     Finding,

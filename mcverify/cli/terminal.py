@@ -6,7 +6,7 @@ from io import TextIOWrapper
 
 from rich.console import Console
 
-from mcverify.declare.grid import CONTROL
+from mcverify.declare.text import printable
 
 PIPE_WIDTH = 400  # a pipe has none: let no row be folded there, so that it stays a line for grep
 
@@ -28,15 +28,6 @@ def console(stderr: bool = False) -> Console:
 def show(text: object, stderr: bool = False, style: str | None = None) -> None:
     """Print a text, of which no line is folded."""
     console(stderr).print(printable(str(text)), style=style, soft_wrap=True)
-
-
-def printable(text: str) -> str:
-    """The text with its control characters, which a name may hold, made visible.
-
-    >>> print(printable("red \\x1b[31m"))
-    red \\x1b[31m
-    """
-    return text.translate(CONTROL)
 
 
 def escape_what_cannot_be_encoded() -> None:

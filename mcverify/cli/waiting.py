@@ -17,7 +17,8 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from mcverify.cli.terminal import console, printable, show
+from mcverify.cli.terminal import console, show
+from mcverify.declare.text import printable
 from mcverify.judge.finding import Finding
 from mcverify.judge.watch import Watch
 
@@ -86,7 +87,8 @@ class Waiting:
             here = self.last, oldest if now - oldest >= PATIENCE else 0.0
             if now - said >= MINUTE or (self.stalled and here != told_of):
                 count = f"{self.finished} of {self.cases} cases" if self.cases else ""
-                show("; ".join(filter(None, [count, str(self)])), stderr=True)
+                if line := "; ".join(filter(None, [count, str(self)])):
+                    show(line, stderr=True)
                 said, told_of = now, here
 
 

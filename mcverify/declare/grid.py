@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mcverify.declare.fault import ClaimError
+from mcverify.declare.text import printable
 
 Point = tuple[tuple[str, Any], ...]
 
@@ -22,9 +23,6 @@ class Grid:
         return Grid(self.points + other.points)
 
 
-# Characters that would move a terminal's cursor or recolour it, but for the end of a line and tabs.
-CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))
-           if chr(code) not in "\n\t"}
 MAX_POINTS = 10**6  # a hundred times what a claim may have, which it tells itself
 NOWHERE = Grid(((),))  # names nothing: of a claim that leaves all to the defaults, or draws nothing
 
@@ -53,4 +51,4 @@ def shown(value: Any) -> str:
     >>> shown(1 / 3), shown("red \\x1b[31m")
     ('0.333333', 'red \\\\x1b[31m')
     """
-    return f"{value:.6g}" if isinstance(value, float) else str(value).translate(CONTROL)
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))

@@ -11,7 +11,7 @@ from mcverify.judge.schedule import Schedule
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.laws import Law
-from mcverify.verdict import CASE_ERROR_RATE
+from mcverify.verdict import CASE_ERROR_RATE, check_rate
 
 
 def run(
@@ -26,8 +26,7 @@ def run(
     seed or rate, ClaimError for two laws of one name.
     """
     cases, watch = list(cases), watch or Watch()
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate={error_rate}: must be between 0 and 1; use e.g. 1e-10")
+    check_rate(error_rate)
     if not (isinstance(seed, int) and seed >= 0):
         raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
     _check_laws(cases)

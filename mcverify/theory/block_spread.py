@@ -2,8 +2,6 @@
 
 import math
 
-from scipy.optimize import minimize_scalar
-
 from mcverify.laws.fourth_powers import Powers, moment_of_sum
 from mcverify.theory.softmax import jacobian_trace, sum_squares
 
@@ -23,6 +21,8 @@ def log_partition_spread(n: int, scale: float, d_k: int, queries: int, groups: i
     >>> log_partition_spread(2, 1.0, 1, 8, 8) < log_partition_spread(2, 1.0, 1, 8, 4)
     True
     """
+    from scipy.optimize import minimize_scalar  # here: a quarter of a second that few starts need
+
     largest = minimize_scalar(lambda x: (math.log(n) - math.log1p(-2 * x) / 2) / x,
                               bounds=(1e-3, 0.5 - 1e-6), method="bounded").fun
     squares = sum_squares(n, scale * math.sqrt(d_k), d_k)

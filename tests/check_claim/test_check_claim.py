@@ -15,6 +15,7 @@ from mcverify.check_claim import forecast, inspect, ok, report, values
 from mcverify.check_claim import laws as law_checks
 from mcverify.declare.discover import BUILT_IN
 from mcverify.declare.fault import ClaimError
+from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
 from mcverify.statistic import mean, proportion
 
@@ -289,10 +290,10 @@ def claim_on(law=laws.normal, d_k=8, within=0.1):
 
 
 def test_what_cannot_be_pickled_is_told():
-    def spread(function, calls):
+    def spread(function, calls, on_step=None):
         raise PicklingError("cannot pickle a lock")
 
-    [remark] = values.look(claim_on(), claim_on().cases(), spread)
+    [remark] = values.look(claim_on(), claim_on().cases(), spread, Watch())
     assert "cannot be taken to another process: PicklingError: cannot pickle" in remark.message
 
 
@@ -317,7 +318,7 @@ class Mine:
 
 def told(drawn, declared, d_k):
     """What is said of a law, by the part that is wrong."""
-    _, remarks = law_checks.look([claim_on(Mine(drawn, declared), d_k)])
+    _, remarks = law_checks.look([claim_on(Mine(drawn, declared), d_k)], Watch())
     return [remark.message.partition(": ")[2].partition(" along")[0] for remark in remarks]
 
 
@@ -349,9 +350,9 @@ def test_nothing_is_compared_that_is_not_known_or_needs_moments_which_the_law_la
 
 
 def test_laws_of_mcverify_alone_are_left_to_its_own_tests():
-    assert law_checks._worlds([claim_on(laws.shifted(laws.normal, 1.0))]) == {}
+    assert law_checks._worlds([claim_on(laws.shifted(laws.normal, 1.0))], Watch()) == {}
     made = laws.shifted(Mine(laws.normal, laws.normal), 1.0)
-    [world] = law_checks._worlds([claim_on(made, d_k=[2, 64])])
+    [world] = law_checks._worlds([claim_on(made, d_k=[2, 64])], Watch())
     assert world == World(made, 2, law_checks.TOKENS)  # the other one is too wide
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mcverify.cli import suite
+from mcverify.cli import options, suite
 from mcverify.cli.main import main
+from mcverify.judge.run import run
 
 CLAIM = '''
 from mcverify import absolute, claim, grid, laws
@@ -57,8 +58,10 @@ def test_a_fault_of_mcverify_has_a_status_of_its_own(mine, monkeypatch, capsys, 
     (["run", "--jobs", "1.5"], "'1.5' must be a whole number of at least 1"),
     (["run", "--seed", "-1"], "'-1' must be a whole number of at least 0"),
     (["run", "--error-rate", "1e-300"],
-     "'1e-300' is rarer than any of the 2^128 states of the random generator, so that no draws can "
-     "bear it; ask for 3e-39 or more"),
+     "error rate 1e-300: the smallest that can be decided is 3e-39, for 1048576 blocks would do for"
+     " less, but their draws come from one of 2^128 states of the random generator; ask for 3e-39 "
+     "or more"),
+    (["run", "--error-rate", "much"], "'much' must be a number between 0 and 1, e.g. 1e-10"),
     (["run", "--wrong"], "mcverify: No such option: --wrong"),
     (["diagnose", "--groups", "g", "x.npz"], "mcverify: --groups g: needs --names"),
     (["ledger", "Z1"], "mcverify: Z1: no statement has this id"),
@@ -75,6 +78,18 @@ def test_bad_usage_is_one_line_and_writes_nothing(
     assert err.startswith("mcverify: ")
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_more_processes_than_cores_are_told_and_not_started(mine, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(suite, "run", lambda cases, seed, rate, jobs, watch: (
+        asked.append(jobs), run(cases, seed, rate, 1, watch))[1])
+    for cores, jobs, most in ((1, "1000", 2), (4, "5", 4), (4, "4", 4), (4, "1", 1)):
+        monkeypatch.setattr(options, "cores", lambda cores=cores: cores)
+        assert main(["run", mine(), "--jobs", jobs]) == 0
+        told = f"mcverify: --jobs {jobs}: cores: {cores}, and more processes would only share"
+        assert (told in capsys.readouterr().err) == (most < int(jobs))
+        assert asked.pop() == most
 
 
 def test_the_smallest_rate_that_is_allowed_can_be_decided(mine, capsys):

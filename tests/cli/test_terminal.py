@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcverify.cli.main import main
-from mcverify.cli.terminal import console, printable, show
+from mcverify.cli.terminal import console, show
+from mcverify.declare.text import printable
 
 CLAIM = '''
 from mcverify import absolute, claim, grid, laws

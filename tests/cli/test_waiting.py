@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mcverify.selfcheck as package
 from mcverify import discover
 from mcverify.cli import waiting
 from mcverify.cli.main import main
@@ -52,6 +53,33 @@ def test_a_pipe_is_told_which_case_nothing_has_finished_beside(mine, monkeypatch
                for line in lines), lines
     # one for each time that nothing moved
     assert len(lines) <= 2 + (time.monotonic() - started) / waiting.PATIENCE
+
+
+@pytest.mark.parametrize("command", [
+    ["check-claim", "mine.py"], ["replay", "results/claims/sleepy.csv", "mine.py", "--jobs", "1"],
+    ["selfcheck", "mine.py", "--short", "--jobs", "1"]])
+def test_other_commands_tell_what_they_are_at(mine, monkeypatch, capsys, command):
+    mine("sleepy", slow=2)
+    if command[0] == "replay":
+        assert main(["run", "mine.py", "--jobs", "1"]) == 0
+    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
+    monkeypatch.setattr(waiting, "TICK", 0.05)
+    monkeypatch.setattr(package, "SHORT", package.Effort((128,), 1000, (), 0))
+    capsys.readouterr()
+    assert main(command) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert "at sleepy-normal-d_k:2" in lines
+    assert all(re.fullmatch(r"(at|about) .+", line) for line in lines), lines
+
+
+def test_a_prediction_that_takes_long_is_named(mine, monkeypatch, capsys):
+    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
+    monkeypatch.setattr(waiting, "TICK", 0.05)
+    file = mine("slow_to_tell")
+    Path(file).write_text(Path(file).read_text().replace(
+        "equals=0", "equals=lambda d_k: time.sleep(0.3) or 0"))
+    assert main(["run", file, "--jobs", "1"]) == 0
+    assert "at the predictions of slow_to_tell" in capsys.readouterr().err.splitlines()
 
 
 def test_a_pipe_gets_a_line_a_minute(mine, monkeypatch, capsys):
