@@ -114,4 +114,4 @@ def test_looks_share_the_rate_of_a_case_unless_the_interval_holds_at_all(monkeyp
     assert len(asked) <= LOOKS
     assert set(rates_asked(anytime=True)) == {1e-6}
     monkeypatch.setattr("mcverify.judge.trial.look_rate", lambda rate, anytime=False: rate)
-    assert sum(rates_asked(anytime=False)) > 1e-5
+    assert sum(rates_asked(anytime=False)) > 2e-6  # more than the case may spend
