@@ -98,9 +98,10 @@ def unscaled_gradient_square(q, k, d_k, rng, power=0.0):
 
 @claim(SQUARES, at_least=2, decides="B6", controls=grid(of_query=False),
        over=grid(law=NORMAL, d_k=64, keys=[2, 8], tokens=ROWS, sigma=1.0)
-       + grid(law=NORMAL, d_k=64, keys=[8, KEYS], tokens=KEYS, sigma=4.0))
+       + grid(law=NORMAL, d_k=64, keys=[8, KEYS], tokens=KEYS, sigma=4.0)
+       + grid(law=NORMAL, d_k=64, keys=KEYS, tokens=KEYS, sigma=1.0))
 def gradient_square_has_no_maximum(q, k, keys, d_k, sigma, rng, of_query=True):
-    """The mean square of ∂L/∂q at least doubles when the scale does, at score deviations of 1 and of 4: no scale up to there maximises it."""
+    """The mean square of ∂L/∂q at least doubles when the scale does, for 2, 8 and 128 keys at unit variance, and for 8 and 128 at a deviation of 4: 1/√d_k does not maximise it."""
     k, upstream = k[:, :keys], rng.standard_normal((len(k), ROWS, keys))
 
     def at(scale):

@@ -28,7 +28,7 @@ def at(base, distances=DISTANCES):
     controls=near.law(laws.rotary(UNEQUAL, 64)),
 )
 def rotation_keeps_isotropic_variance(q, k):
-    """Rotary positions keep Var(q·k) at every distance if either side has mean 0 and equal, uncorrelated coordinates."""
+    """Rotary positions keep Var(q·k) at distances of 0, 1, 64 and 4096 if either side has mean 0 and equal, uncorrelated coordinates."""
     return scores(q, k)
 
 

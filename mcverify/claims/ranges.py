@@ -16,8 +16,6 @@ def few(keys: int) -> float | None:
 SCALED_WEIGHT = mean.within(0, few)  # the largest weight, or Σp², of scores of unit variance
 # Unscaled at a width of 512 the entropy is 4 % of its range.
 LOW_ENTROPY = mean.within(0, lambda keys, d_k: math.log(keys) if few(keys) and d_k < 512 else None)
-# Where it is to be told to 0.4 % of its range, 10^4 blocks are too many of a wide law.
-NEAR_ENTROPY = mean.within(0, lambda keys, d_k: math.log(keys) if d_k < 128 else None)
 WEIGHT = mean.within(0, 1)  # a weight, Σp², the trace of the Jacobian, a squared cosine
 NORM = mean.within(0, 0.5)  # ‖J‖_F² = Σp² − 2Σp³ + (Σp²)² ≤ Σp² − (Σp²)² ≤ 1/4, and ‖J‖₂ ≤ ‖J‖_F
 SQUARED_NORM = mean.within(0, 0.25)  # or p(1 − p)

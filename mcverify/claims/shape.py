@@ -39,7 +39,7 @@ def _iid_kurtosis(law, d_k):
     controls=near.law(laws.independent(laws.normal, laws.uniform)),
 )
 def normal_kurtosis(q, k):
-    """For normal coordinates the excess kurtosis of q·k is 6/d_k: normal vectors, but no normal score."""
+    """For normal coordinates the excess kurtosis of q·k is 6/d_k, at 4 and 8: normal vectors, but no normal score."""
     return scores(q, k)
 
 
