@@ -13,7 +13,7 @@ from mcverify.attention import matched_scores, other_scores, rows, scores
 from mcverify.judge.run import run
 from mcverify.judge.world import CHUNK_NUMBERS, World, generator, world_of
 from mcverify.laws import Moments
-from mcverify.statistic import exact, kurtosis, mean, median, proportion, variance
+from mcverify.statistic import exact, kurtosis, mean, median, proportion, std, variance
 
 FILE = '''
 import numpy as np
@@ -364,3 +364,17 @@ def test_chunks_that_are_nearly_constant_may_be_equal_by_chance(law):
     [finding] = run(claim.cases(), jobs=1)
     assert finding.verdict is Verdict.CONFIRMED
     assert finding.blocks > 8192  # of several chunks
+
+
+@pytest.mark.parametrize("edge", [0.5, 0.8, 0.9])
+def test_a_wide_interval_of_few_skew_blocks_leaves_no_look_out(edge):
+    """It narrows faster than 1/√blocks: what decides a far edge decides a near one as soon."""
+    of_16 = claim(std, at_most=edge, over=grid(law=laws.normal, d_k=1, tokens=16))(coordinates)
+    found = check(of_16.cases()[0])
+    assert found.verdict is Verdict.REFUTED
+    assert found.blocks <= 2048
+
+
+def coordinates(q):
+    """The coordinates of queries."""
+    return +q
