@@ -46,7 +46,8 @@ def draw_curve(
             axes.plot(line, [formula(value) for value in line], "--", color="0.3", label="formula")
         _set_scales(axes, values, curves)
         if len(curves) > 1 or formula is not None:
-            axes.legend(frameon=False)
+            for text in axes.legend(frameon=False).get_texts():
+                text.set_parse_math(False)
     return Path(file)
 
 

@@ -55,6 +55,9 @@ def wrong_influence(statistic: Statistic, table: Array) -> str:
     allowed = TOLERANCE * np.std(found) + 2 * second + 1e-9 * len(table) * abs(value)
     if second > np.std(found) / 2 or not np.std(declared - found) > allowed:
         return ""
+    if 0 < np.std(declared) and np.corrcoef(declared, found)[0, 1] < 0.5:
+        return (f"{name} do not go with what groups of blocks add to the estimate; let each be "
+                "that of its own block, with its sign")
     unit = math.sqrt(GROUPS / len(table))
     return (f"{name} spread by {unit * np.std(declared):.3g}, but with groups of blocks left out "
             f"the estimate moves as if by {unit * np.std(found):.3g}; let each be what its block "

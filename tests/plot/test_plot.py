@@ -325,11 +325,11 @@ def test_estimates_are_drawn_over_a_setting(tmp_path, drawn):
 
 def test_several_curves_are_told_apart_and_need_no_estimate(tmp_path, drawn):
     none = [no_interval(NAN, NAN, "no moments")] * 2
-    plot.draw_curve(tmp_path / "x.png", [2, 4], {"normal": ESTIMATES[1:], "heavy": none}, "keys")
+    plot.draw_curve(tmp_path / "x.png", [2, 4], {r"$\no$": ESTIMATES[1:], "heavy": none}, "keys")
     axes, = drawn[0].axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "normal", "heavy: no estimates"]
+        r"$\no$", "heavy: no estimates"]
     with pytest.raises(ValueError, match="measured: 3 estimates at 1 values of d_k"):
         plot.draw_curve(tmp_path / "y.png", [2], ESTIMATES)
 

@@ -7,11 +7,13 @@ import pytest
 
 from mcverify.statistic import (
     Statistic,
+    difference_of,
     kurtosis,
     mean,
     median,
     proportion,
     ratio,
+    ratio_of,
     slope,
     std,
     variance,
@@ -29,14 +31,15 @@ LAWS = {
 
 
 def values(statistic, draw, rng):
-    if statistic is ratio:
+    if statistic is ratio or " of variance " in statistic.name:
         return draw(rng, (512, 4)), 2 + np.abs(draw(rng, (512, 4)))
     if statistic.name.startswith("slope"):
         return [(d, (draw(rng, (512, 4, d)) ** 2).sum(axis=2)) for d in (1, 2, 4)]
     return draw(rng, (512, 4))
 
 
-SHIPPED = [mean, variance, std, kurtosis, ratio, slope(mean), slope(std)]
+SHIPPED = [mean, variance, std, kurtosis, ratio, slope(mean), slope(std),
+           ratio_of(variance, std), difference_of(variance, mean)]
 
 
 @pytest.mark.parametrize(("statistic", "law"), [
@@ -87,7 +90,8 @@ def wrong(change):
     (lambda value, values: values / (2 * value**0.5), "spread by"),  # in the unit of the root
     (lambda value, values: values / len(values), "spread by"),
     (lambda value, values: values + value, "have mean 9"),
-    (lambda value, values: values[::-1], "spread by"),
+    (lambda value, values: values[::-1], "do not go with what groups of blocks add"),
+    (lambda value, values: -values, "let each be that of its own block, with its sign"),
     (lambda value, values: np.zeros_like(values), "spread by 0,"),
     (lambda value, values: values[:-1], "have shape (511,)"),
 ])
