@@ -26,17 +26,18 @@ def run(
     """Judge claims and write results."""
     if jobs != 1 and not names:  # a few names may be of calculations, which take no processes
         warm_up()
-    from mcverify.cli.selection import as_last_judged, select
+    from mcverify.cli.selection import last_judged, select
     from mcverify.cli.suite import Suite
     from mcverify.results.folder import Results
 
-    claims, faults = select(names or [])
     if verdict or failed:
-        claims = as_last_judged(claims, Results(out), verdict, failed)
+        claims, faults = last_judged(names or [], Results(out), verdict, failed)
         if not claims:
             terminal.show("nothing to run: " + (f"no claim was judged {verdict}" if verdict else
                                                 "every claim was judged as declared"))
             return told(faults)
+    else:
+        claims, faults = select(names or [])
     if told(faults) and not claims:
         return Exit.BAD_USAGE
     part = bool(names or verdict or failed)
@@ -50,12 +51,13 @@ def list_(
 ) -> Exit:
     """List claims and their sentences."""
     from mcverify.cli.report import claims_table
-    from mcverify.cli.selection import as_last_judged, select
+    from mcverify.cli.selection import last_judged, select
     from mcverify.results.folder import Results
 
-    claims, faults = select(names or [], everywhere=True)
     if verdict or failed:
-        claims = as_last_judged(claims, Results(out), verdict, failed)
+        claims, faults = last_judged(names or [], Results(out), verdict, failed)
+    else:
+        claims, faults = select(names or [], everywhere=True)
     claims_table(claims)
     return told(faults)
 
@@ -90,14 +92,11 @@ def ledger(statements: to.Statements = None, out: to.Last = to.RESULTS) -> Exit:
 
 def prune(files: to.SomeFiles = None, out: to.Out = to.RESULTS) -> Exit:
     """Remove the results of claims that their files no longer have."""
-    from mcverify.cli.selection import select
+    from mcverify.cli.selection import behind
     from mcverify.results.folder import Results
 
     results = Results(out)
-    claims, faults = select([])
-    if files := [*(files or []), *map(str, results.claim_files())]:
-        mine, faults = select(files)
-        claims += mine
+    claims, faults = behind(results, files or ())
     if faults:
         return told(faults)  # a claim of a broken file may be there after all
     with writing_to(out), results.held():

@@ -53,13 +53,24 @@ def _homes(words: Sequence[str], offered: Mapping[str, str]) -> Iterable[str | P
     return offered.values()
 
 
-def as_last_judged(
-    claims: Sequence[Claim], results: Results, outcome: str | None, failed: bool
-) -> list[Claim]:
-    """Those of the claims whose last outcome, a verdict or ERROR, is this one.
+def behind(
+    results: Results, files: Iterable[str] = ()
+) -> tuple[list[Claim], tuple[str, ...]]:
+    """Of packages all claims, and those of the files that results are from, and of others."""
+    found = [survey(home) for _, home in packages().values()]
+    found += [survey(file) for file in [*map(Path, files), *results.claim_files()]]
+    return (list(dict.fromkeys(claim for each in found for claim in each.claims)),
+            tuple(fault for each in found for fault in each.faults))
+
+
+def last_judged(
+    names: Sequence[str], results: Results, outcome: str | None, failed: bool
+) -> tuple[list[Claim], tuple[str, ...]]:
+    """As ``select`` those claims whose last outcome, a verdict or ERROR, is this one.
 
     With ``failed`` those that were not as declared: their verdict is another one, a case was an
-    error, or a control was not refuted. Raises UsageError without last results.
+    error, or a control was not refuted. No names means all that there are results of. Raises
+    UsageError without last results.
     """
     rows = {row["claim"]: row for row in results.read("verdicts")}
     if not rows:
@@ -71,9 +82,10 @@ def as_last_judged(
         as_declared = last == row["expected"] and row["controls"] == row["controls_refuted"]
         return outcome in (None, last) and not (failed and as_declared)
 
+    claims, faults = select(names) if names else behind(results)
     others = results.namesakes(claims)
-    return [claim for claim in claims
-            if claim.name in rows and not others[claim] and wanted(rows[claim.name])]
+    return [claim for claim in claims if claim.name in rows and not others[claim]
+            and wanted(rows[claim.name])], faults
 
 
 def _named(word: str, known: Sequence[Claim]) -> list[Claim]:
@@ -85,7 +97,7 @@ def _named(word: str, known: Sequence[Claim]) -> list[Claim]:
                  for name in (*statement_ids(claim.decides), claim.name)}
         near = [names[word.lower()]] if word.lower() in names else [
             names[name] for name in difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)]
-        raise UsageError(f"{word}: no claim or statement has this name; " + (
+        raise UsageError(f"{word or repr(word)}: no claim or statement has this name; " + (
             f"did you mean {' or '.join(near)}?" if near else "see `mcverify list`.")
             + " A claim of your own goes by its file: FILE.py or FILE.py::NAME")
     return named

@@ -50,6 +50,25 @@ def test_commands_that_read_results_tell_a_namesake_s_from_their_own(mine, capsy
     assert "hand_slope" in capsys.readouterr().out
 
 
+def test_last_outcomes_are_chosen_by_of_claims_of_ones_own_as_well(mine, capsys, tmp_path):
+    file = mine("good", "bad")
+    text = (tmp_path / file).read_text()
+    (tmp_path / file).write_text(text[::-1].replace("0=slauqe", "9=slauqe", 1)[::-1])
+    assert main(["run", file, "hand_slope"]) == 1
+    for command, status in (("list", 0), ("run", 1)):
+        capsys.readouterr()
+        assert main([command, "--failed"]) == status
+        out = capsys.readouterr().out
+        assert "bad" in out
+        assert "good" not in out
+        assert "hand_slope" not in out
+    (tmp_path / file).write_text(text)
+    assert main(["run", "--failed"]) == 0
+    capsys.readouterr()
+    assert main(["run", "--failed"]) == 0
+    assert "nothing to run: every claim was judged as declared" in capsys.readouterr().out
+
+
 def test_files_of_one_name_in_two_folders_are_two_origins(mine, capsys, tmp_path, monkeypatch):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
