@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import metadata
 from typing import Any
 
+from mcverify.declare.claim import statement_ids
 from mcverify.declare.fault import UsageError
 from mcverify.judge.finding import ERROR
 from mcverify.report.surprises import surprises
@@ -75,7 +76,11 @@ def _tables(
         drawn.update(names)
         return told
 
-    statements = [_statement(row, shown(row["claims"].split()), options)
+    deciding: dict[str, list[str]] = {}
+    for name, claim in claims.items():
+        for statement in statement_ids(claim["decides"]):
+            deciding.setdefault(statement, []).append(name)
+    statements = [_statement(row, shown(deciding.get(row["id"], [])), options)
                   for row in ledger_of(results).to_dict("records")]
     return statements, [row | {"claims": shown([name])} for name, row in claims.items()
                         if name not in drawn]

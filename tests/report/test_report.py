@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from urllib.parse import quote
 
 import pytest
 from committed import ROOT
@@ -132,12 +133,15 @@ def test_text_of_a_user_is_never_markup(tmp_path):
     pytest.importorskip("matplotlib")
     from mcverify.plot import inline
 
-    results = folder(tmp_path, replace(mine, sentence=HOSTILE))
+    name = """x"><b title='x'>&"""  # as a table may hold it that mcverify has not written
+    results = folder(tmp_path, replace(mine, sentence=HOSTILE, name=name))
     page = report_on(results, inline)
     tags = Tags(page)
     told = HOSTILE.replace("\x1b", r"\x1b")  # so that no terminal obeys it
     assert told in tags.text
     assert told in tags.text.split("word ")[1]
+    assert name in tags.values("id")
+    assert f"#{quote(name)}" in tags.values("href")
     assert Counter(tag for tag, _ in tags.elements)["script"] == 1
     assert "x" not in tags.values("title")
     assert page == report_on(results, inline)  # the same bytes, when it is drawn again
