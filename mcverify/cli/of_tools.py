@@ -71,6 +71,7 @@ def probe(
     heads: to.Size = 1,
     kv_heads: to.MaybeSize = None,
     tokens: to.MaybeSize = None,
+    keys: to.MaybeSize = None,
     d_model: to.MaybeSize = None,
     padded: to.MaybeSize = None,
     mscale: Annotated[float | None, Option(metavar="X", show_default=False, help=(
@@ -79,6 +80,8 @@ def probe(
         'what the scale should be: a number or a formula, e.g. "1/sqrt(d_k)"'))] = None,
     dtype: Annotated[str | None, Option(metavar="TYPE", show_default=False, help=(
         "what attend is handed, e.g. float32 or torch.bfloat16; default: NumPy's float64"))] = None,
+    axes: Annotated[int, Option(metavar="4|2", help=(
+        "2 if attend takes (tokens, width), of one head"))] = 4,
     seed: to.Seed = 0,
 ) -> Exit:
     """Tell which scale an attention function of your own really uses."""
@@ -86,7 +89,8 @@ def probe(
 
     text, status = probe_command(
         target, dtype, d_k=d_k, d_v=d_v, heads=heads, kv_heads=kv_heads, tokens=tokens,
-        d_model=d_model, padded=padded, mscale=mscale, declared=declared, seed=seed)
+        keys=keys, d_model=d_model, padded=padded, mscale=mscale, declared=declared, axes=axes,
+        seed=seed)
     terminal.show(text)
     return Exit(status)
 

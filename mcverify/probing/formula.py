@@ -87,6 +87,8 @@ def whole(interval: Interval, names: dict[str, float], precision: str) -> list[s
     for more in _extensions(names) if 0 < low <= high else ():
         factor = value_of("1" + more, names)
         first, last = 0.98 * (factor / high) ** 2, 1.02 * (factor / low) ** 2  # more than roundings
+        if first > WIDEST:
+            continue
         numbers = np.arange(max(2, math.ceil(first)), min(last, WIDEST) + 1)
         found += [f"1/sqrt({n:.0f}){more}"
                   for n in numbers[fits(factor / np.sqrt(numbers), [interval], precision)]]

@@ -20,6 +20,9 @@ def wrong(q, k, v):
 def broken(q, k, v):
     return q.nothing
 
+def single(q, k, v):
+    return softmax(q @ k.T / 8) @ v
+
 NUMBER = 3
 '''
 
@@ -46,6 +49,13 @@ def test_without_a_declared_scale_a_number_is_enough(file, capsys):
     assert "weights   in float32" in capsys.readouterr().out
     assert main(["probe", f"{file}:noisy"]) == 1
     assert "none: two calls on the same arrays differ" in capsys.readouterr().out
+
+
+def test_one_head_of_tokens_and_width_and_more_keys_than_queries(file, capsys):
+    assert main(["probe", f"{file}:single", "--axes", "2", "--tokens", "3", "--keys", "9"]) == 0
+    assert "1/sqrt(d_k)" in capsys.readouterr().out
+    assert main(["probe", f"{file}:single", "--axes", "3"]) == 2
+    assert "axes=4, or (tokens, width), axes=2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("arguments", "told"), [

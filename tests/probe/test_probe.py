@@ -377,7 +377,8 @@ def test_a_whole_number_that_may_be_chance_is_told_so():
     many = probe(attention(512**-0.5, **coarse), d_k=192)
     assert "1/sqrt(512)" in many.formulas
     assert f" ({len(many.formulas)} formulas)" in str(many)
-    assert probe(attention(1e-4, **coarse)).formulas == ()  # N would be 10^8
+    for tiny in (1e-4, 1e-12):
+        assert probe(attention(tiny)).formulas == ()  # N would be 10^8, or 10^24
 
 
 @pytest.mark.parametrize("out", TYPES)
