@@ -117,22 +117,22 @@ def check_beside(table: Array, measured: Callable[[NDArray[np.intp]], Array]) ->
                          "within a block, and draw from rng alone")
 
 
-def check_law(q: Array, k: Array, draw: Callable[[int, int], tuple[Array, Array]]) -> None:
+def check_law(q: Array, k: Array, draw: Callable[[int], tuple[Array, Array]]) -> None:
     """Raise ValueError if blocks of a law are drawn twice, or in dependence on each other.
 
-    q and k are those of a chunk; ``draw`` makes a call of its own, by its number, that draws so
-    many blocks of a few tokens.
+    q and k are those of a chunk; ``draw`` makes a call of its own, each time it is asked, that
+    draws so many blocks of a few tokens.
     """
     if distance := repeats(q, k):
         raise ValueError(f"the law draws blocks twice, {distance} after each other; draw every "
                          "block anew from the rng that draw() is given")
-    apart = [draw(call, 1) for call in range(CALLS)]
+    apart = [draw(1) for _ in range(CALLS)]
     often = int(_equal_pairs(*map(np.concatenate, zip(*apart, strict=True))).sum())
-    together = int(_equal_pairs(*draw(CALLS, CALLS)).sum())
+    together = int(_equal_pairs(*draw(CALLS)).sum())
     # By chance either kind of pair is as likely to be equal, so that they are so half and half.
     if often and bdtrc(often - 1, often + together, 0.5) < FALSE_ALARM:
         raise ValueError("the law draws the same blocks again in other calls, as from a small "
                          "pool; let draw() use nothing but the rng that it is given")
-    pieces = [draw(CALLS + 1 + piece, PIECE) for piece in range(PIECES)]
+    pieces = [draw(PIECE) for _ in range(PIECES)]
     check_pieces("the law", [np.stack([x.mean(axis=(1, 2)) for x in (q, k, q * q, q * k)], axis=1)
                              for q, k in pieces])

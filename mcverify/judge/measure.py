@@ -89,7 +89,8 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
         q, k = world.draw(seed, first, blocks)
         digest = digest_of(q, k)
         if first == 0:
-            check_law(q, k, partial(_piece, world, seed))
+            pieces = generator(seed, f"pieces of {world.law}")
+            check_law(q, k, partial(_piece, world, pieces))
     except own_faults() as error:
         return Measurement(b"", [describe(error)] * len(cases))
     chunk = Chunk(q, k)
@@ -131,9 +132,8 @@ def _alone(index: int, case: Case, world: World, seed: int, first: int, blocks: 
     return outcome
 
 
-def _piece(world: World, seed: int, piece: int, blocks: int) -> tuple[Array, Array]:
-    """Blocks that nothing is measured on, of a few tokens."""
-    rng = generator(seed, f"a piece of {world.law}", piece)
+def _piece(world: World, rng: np.random.Generator, blocks: int) -> tuple[Array, Array]:
+    """Blocks that nothing is measured on, of a few tokens, drawn by a call of their own."""
     q, k = world.law.draw(rng, blocks, min(world.tokens, 2), world.d_k)
     return np.asarray(q), np.asarray(k)
 
