@@ -49,7 +49,7 @@ def heads_of_a_group_are_alike(q, k, d_k, rng, groups=1):
 
 
 @claim(exact, equals=theory.many_keys.alikeness, within=absolute(0.01), decides="C12",
-       over=grid(sigma=[0.125, 0.5, 1.0], keys=[512, 65536]))
+       over=grid(sigma=[0.125, 0.5, 1.0], keys=[512, 65536]), controls=grid(sigma=0.25))
 def alikeness_of_strangers(sigma, keys):
     """For n scores of N(0, σ²) that ratio, 1/(n E Σp²), is e^(−σ²) from 512 keys on: 0.37 at σ = 1, and 0.98 at 1/8, as after dividing by d_k = 64."""
     return 1 / (keys * theory.softmax.sum_squares(keys, sigma))

@@ -6,6 +6,7 @@ import numpy as np
 
 from mcverify import Verdict, claim, grid, laws, relative, theory
 from mcverify.attention import score_gradient, scores, softmax
+from mcverify.declare import near
 from mcverify.statistic import mean, proportion, ratio
 
 INPUT = 512  # the width of the inputs x: q = xW_Q and k = xW_K, for orthonormal columns
@@ -92,7 +93,8 @@ def is_close(s, gap=2.0):
 
 
 @claim(mean.of_degree(0), equals=lambda d_k: math.erf(1 / math.sqrt(d_k)), within=relative(0.1),
-       over=grid(law=laws.normal, d_k=[64, 512], keys=2), decides="A11 B9 C8")
+       over=grid(law=laws.normal, d_k=[64, 512], keys=2), decides="A11 B9 C8",
+       controls=near.query_scale(0.5))
 def rows_of_close_scores_are_few(q, k, keys):
     """Unscaled, the two scores of a row differ by less than 2 in erf(1/√d_k) of the rows: 14 % at 64, 5 % at 512."""
     return is_close(scores(q, k).reshape(len(q), -1, keys))

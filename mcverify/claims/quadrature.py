@@ -36,7 +36,7 @@ def shared_sum_squares(q, k, keys, d_k, power):
 
 
 @claim(WEIGHT, equals=agrees(theory.softmax.jacobian_trace), within=relative(0.05),
-       over=SHARED, decides="C2")
+       over=SHARED, decides="C2", controls=grid(power=0.25))
 def shared_jacobian_trace(q, k, keys, d_k, power):
     """E tr J of q·k of normal laws is what quadrature says; unscaled, few rows carry it."""
     return jacobian_norm(weights(q, k, keys, d_k, power), "trace")

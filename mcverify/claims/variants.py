@@ -79,7 +79,7 @@ def longest(strength):
 
 
 @claim(exact, equals=lambda strength: strength**-2, within=relative(0.12), over=grid(strength=[0.2, 0.25]),
-       decides="C16")
+       decides="C16", controls=grid(equals=2 / 0.2**2))
 def scalable_softmax_turns_over(strength):
     """Scalable softmax of strength s spreads up to about n = e^(1/s²) and sharpens from there: E H is close to ln n − (s ln n)²/2."""
     return longest(strength)
