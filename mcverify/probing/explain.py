@@ -57,8 +57,7 @@ def rule_of(readings: Readings, only_norms: bool = False) -> Rule | None:
                 continue
             if only_norms and not kind.normalised.startswith("q"):
                 continue
-            if kind.normalised == "q and k" and (
-                    step.stored == 1 or step.u < TYPES[readings.precision][0]):
+            if kind.normalised == "q and k" and step.u < TYPES[readings.precision][0]:
                 continue  # so few different cosines that their roundings may all be alike
             rule = (_capped if step.capped else _straight)(readings, step, kind)
             if rule and _near(readings, step, kind, rule):

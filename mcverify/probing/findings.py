@@ -41,22 +41,27 @@ def of_scale(rule: Rule, formulas: list[str], names: dict[str, float], precision
     root = math.sqrt(names["d_k"])
     if not formulas and not rule.normalised and np.all((rule.low <= root) & (root <= rule.high)):
         yield "the scale is sqrt(d_k): multiplied where it should be divided"
+
+
+def of_formulas(rule: Rule, formulas: list[str], names: dict[str, float], precision: str
+                ) -> Iterator[str]:
+    """What several formulas are told apart by, and what one that is a number may be."""
     if len(formulas) > 1:
         sizes = telling_sizes(formulas, names)
         how = (": of vectors of length 1 or, after RMSNorm, √d_k" if rule.normalised else
                f"; probe with {sizes} to tell" if sizes else
                "; probe in a finer type to tell" if precision != "float64" else "")
         yield f"{some(formulas, ' and ')} cannot be told apart here{how}"
-    numbers = [int(of) for of in re.findall(r"1/sqrt\((\d+)\)", formulas[0])] if (
-        len(formulas) == 1) else []
-    for number in numbers:
-        yield from _about(number, names)
-        width = min(np.nanmax(high - low, initial=0) or np.inf for low, high in
-                    ((rule.low, rule.high), rule.even))
-        near = min(1.0, 2 * number * float(width / np.min(np.abs(rule.scale))))
-        if near > RARE:
-            yield (f"1/sqrt({number}) may be chance: some 1/sqrt(N) is this near to {near:.0%} of "
-                   "all numbers; probe in a finer type")
+        return
+    for number in map(int, re.findall(r"1/sqrt\((\d+)\)", "".join(formulas))):
+        times, rest = divmod(number, int(names["d_k"]))
+        if rest == 0 and 1 < times < 9:
+            yield f"{number} is {times}·d_k"
+        known, even = np.max(rule.high - rule.low), np.max(rule.even[1] - rule.even[0])
+        width = float(np.fmin(known, even) / np.min(np.abs(rule.scale)))
+        if 2 * number * width > RARE:
+            yield (f"1/sqrt({number}) may be chance: some 1/sqrt(N) is this near to "
+                   f"{min(2 * number * width, 1):.0%} of all numbers; probe in a finer type")
 
 
 def _about_length(rule: Rule, names: dict[str, float]) -> Iterator[str]:
@@ -66,13 +71,6 @@ def _about_length(rule: Rule, names: dict[str, float]) -> Iterator[str]:
         first, last = (math.exp(1 / (x * root)) for x in (rule.high.min(), rule.low.max()))
         if last - first < 0.5 and math.floor(last) >= first:
             yield f"it is log(n)/log({math.floor(last)}) times 1/sqrt(d_k)"
-
-
-def _about(number: int, names: dict[str, float]) -> Iterator[str]:
-    """What a whole number N may be, among the sizes."""
-    times, rest = divmod(number, int(names["d_k"]))
-    if rest == 0 and 1 < times < 9:
-        yield f"{number} is {times}·d_k"
 
 
 def of_mask(mask: Mask, rule: Rule | None) -> Iterator[str]:

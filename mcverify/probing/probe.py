@@ -159,7 +159,8 @@ def _with_scale(seen: Probe, rule: Rule, names: dict[str, float]) -> Probe:
         agrees=None if seen.declared is None else _agrees(rule, intervals, seen, names),
         cap=(cap_low + cap_high) / 2 if np.all(np.isfinite(cap_high)) else None,
         cap_low=cap_low, cap_high=cap_high, normalised=rule.normalised, position=rule.position,
-        findings=(*findings.of_scale(rule, formulas, names, seen.precision), *seen.findings))
+        findings=(*findings.of_scale(rule, formulas, names, seen.precision),
+                  *findings.of_formulas(rule, formulas, names, seen.precision), *seen.findings))
 
 
 def _agrees(rule: Rule, intervals: list[tuple[float, float]], seen: Probe, names: dict[str, float]

@@ -72,11 +72,9 @@ def steps(name: str, d_k: int, largest: float, many: int, weights: int) -> list[
                 for sums in (0.0, d_k / 2)]
         halves = [(v, LOGIT + d_k / 2 * SINGLE / v, STORED, IN_HALF) for v in (HALF, BRAIN)]
         return [Step(*of, capped) for of in fine + halves for capped in (False, True)]
-    sums = LOGIT + d_k / 2
-    met = [(SINGLE, sums, stored, COMPUTED) for stored in (1, 2)] if (
-        many >= ENOUGH and largest >= NEAR * weights) else []
-    if largest >= FAR:
-        met += [(SINGLE, LOGIT, STORED, COMPUTED), (SINGLE, sums, STORED, COMPUTED)]
+    few = (1, 2) if many >= ENOUGH and largest >= NEAR * weights else ()
+    met = [(SINGLE, LOGIT + d_k / 2, stored, COMPUTED)
+           for stored in (*few, *[STORED] * (largest >= FAR))]
     met += [(u, LOGIT + d_k / 2 * SINGLE / u, STORED, IN_HALF)]
     return [Step(*of, capped) for of in met for capped in (False, True)]
 
