@@ -89,18 +89,19 @@ def _compared(a: Attend, b: Attend, sizes: Sizes, dtype: Any, seed: int) -> Agre
 def _allowed(p: Array, out: Array, q: Array, k: Array, v: Array, name: str) -> Array:
     """What roundings may do to each output of two functions, to first order.
 
-    Whichever heads of keys and values are read: the longest key and the largest value of all count.
+    Whichever heads of keys and values are read: of all, the largest product and value count. Half
+    of a logit's roundings are of itself, half of what is multiplied and summed.
     """
     u, smallest = TYPES[name]
     with np.errstate(divide="ignore"):
         logs = np.where(p > 0, np.log(p), np.nan)
     fall = np.nan_to_num(np.nanmax(logs, axis=-1, keepdims=True) - logs)
-    x = q @ np.swapaxes(np.repeat(k, q.shape[1] // k.shape[1], axis=1), -1, -2)
+    x, parts = (a[:, :, None] @ np.swapaxes(b, -1, -2)[:, None]
+                for a, b in ((q, k), (np.abs(q), np.abs(k))))  # (batch, heads, kv_heads, …)
     slope = np.nanstd(logs, axis=-1).mean() / np.std(x, axis=-1).mean()
-    lengths = (np.linalg.norm(q, axis=-1)[..., None]
-               * np.linalg.norm(k, axis=-1).max(axis=1)[:, None, None])
     # A sum of d_k products is rounded in single precision at least, a logit in that of the outputs.
-    logit = slope * lengths * (LOGIT * u + 2 * math.sqrt(q.shape[-1]) * min(u, SINGLE))
+    logit = slope * (LOGIT / 2 * u * (np.abs(x) + parts)
+                     + 2 * math.sqrt(q.shape[-1]) * min(u, SINGLE) * parts).max(axis=2)
     weights, largest = p * (logit + u * (COMPUTED + fall)), np.abs(v).max(axis=1, keepdims=True)
     moved = weights @ largest + np.abs(out) * weights.sum(axis=-1, keepdims=True)
     return np.asarray(2 * (moved + STORED * u * (p @ largest) + smallest))
