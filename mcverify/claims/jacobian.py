@@ -35,7 +35,7 @@ def scaled_two_key_mean(q, k, keys, d_k):
 
 
 @claim(median, equals=-math.sqrt(2) * float(ndtri(0.75)), within=relative(0.03),
-       over=grid(law=NORMAL, d_k=[64, 512], keys=2), decides="A11",
+       over=grid(law=NORMAL, d_k=[64, 256], keys=2), decides="A11",
        controls=near.query_scale(0.9))
 def two_key_median_falls_fast(q, k, keys, d_k):
     """Unscaled, the median of p(1 − p) of two keys falls like exp(−0.954√d_k), the median of a gap of scores: a typical pair is saturated."""
@@ -88,7 +88,7 @@ def square_ratio(keys, d_k, scaled_for):
 
 
 @claim(ratio.of_degree(0), equals=square_ratio, within=relative(0.03), decides="B22",
-       over=grid(law=NORMAL, d_k=1024, keys=[2, KEYS], scaled_for=512), controls=grid(scaled_for=1024))
+       over=grid(law=NORMAL, d_k=1024, keys=[2, KEYS], scaled_for=512), controls=grid(scaled_for=256))
 def kept_scale_moves_the_jacobian(q, k, keys, d_k, scaled_for):
     """At d_k = 1024 with the scale of 512, the mean of ‖J‖² is 0.784 of what it is with its own scale for two keys, and 1.83 times as large for 128."""
     s = rows(q, k, keys, scale=d_k**-0.5)
