@@ -88,7 +88,8 @@ def undecided(row, claims) -> list[str]:
 
 def decided(number: Number, known: list[tuple[float, bool]]) -> bool:
     """Whether one of the known numbers is, or rounds to, this one."""
-    return any(number.value == value if setting else number.rounds(value)
+    unit = 100 if number.percent else 1
+    return any(number.value in (value, unit * value) if setting else number.rounds(value)
                for value, setting in known)
 
 
