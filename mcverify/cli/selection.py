@@ -1,6 +1,7 @@
 """The claims that the words of a command mean."""
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -30,19 +31,21 @@ def select(
     mine = _surveyed(files, one_of) if files or one_of else None
     own = (survey(*(_homes(words, offered) if words or everywhere else []))
            if words or not mine else None)
-    known = [claim for found in (mine, own) if found for claim in found.claims]
-    chosen = [] if words else known
-    if words and mine:
-        chosen = list(mine.claims)
-    for word in words:
-        chosen += _named(word, known)
-    clashes = {claim.name for claim in chosen
-               if any(claim.name == other.name and claim is not other for other in chosen)}
-    if clashes:
-        raise UsageError(f"{', '.join(sorted(clashes))}: two of the chosen claims have this name; "
+    found = _joined(filter(None, [mine, own]))
+    chosen = [*(mine.claims if mine else () if words else found.claims),
+              *(claim for word in words for claim in _named(word, found.claims))]
+    chosen = list(dict.fromkeys(chosen))
+    counts = Counter(claim.name for claim in chosen)
+    if clashes := sorted(name for name, count in counts.items() if count > 1):
+        raise UsageError(f"{', '.join(clashes)}: two of the chosen claims have this name; "
                          "rename one, as results are kept by name")
-    faults = tuple(fault for found in (mine, own) if found for fault in found.faults)
-    return list(dict.fromkeys(chosen)), faults
+    return chosen, found.faults
+
+
+def _joined(found: Iterable[Found]) -> Found:
+    found = list(found)
+    return Found(tuple(dict.fromkeys(claim for each in found for claim in each.claims)),
+                 tuple(fault for each in found for fault in each.faults))
 
 
 def _homes(words: Sequence[str], offered: Mapping[str, str]) -> Iterable[str | Path]:
@@ -57,10 +60,9 @@ def behind(
     results: Results, files: Iterable[str] = ()
 ) -> tuple[list[Claim], tuple[str, ...]]:
     """Of packages all claims, and those of the files that results are from, and of others."""
-    found = [survey(home) for _, home in packages().values()]
-    found += [survey(file) for file in [*map(Path, files), *results.claim_files()]]
-    return (list(dict.fromkeys(claim for each in found for claim in each.claims)),
-            tuple(fault for each in found for fault in each.faults))
+    homes = [home for _, home in packages().values()]
+    found = _joined(map(survey, [*homes, *map(Path, files), *results.claim_files()]))
+    return list(found.claims), found.faults
 
 
 def last_judged(
@@ -114,5 +116,4 @@ def _surveyed(files: Sequence[str], one_of: Sequence[str]) -> Found:
             names = ", ".join(claim.name for claim in whole.claims) or "none"
             raise UsageError(f"{word}: {file} has no claim of this name; it has {names}")
         found.append(Found(claims, ()))
-    return Found(tuple(dict.fromkeys(claim for each in found for claim in each.claims)),
-                 tuple(fault for each in found for fault in each.faults))
+    return _joined(found)
