@@ -28,11 +28,14 @@ def block_moments(
     >>> block_moments(laws.memory(laws.normal, 0.5), 64, 1, "all").of_squares  # 2·64² + 6·64
     8576.0
     """
-    width, normal = width or d_k, getattr(law, "normal_tokens", lambda tokens: None)(tokens)
+    width, independent = width or d_k, getattr(law, "tokens_independent", False)
+    normal = None
+    if of == "mean" or not independent:
+        normal = getattr(law, "normal_tokens", lambda tokens: None)(tokens)
     if of == "mean":  # which is the score of the mean query and the mean key
         return normal and of_normal_tokens(
             tuple(x.mean(keepdims=True) for x in normal), width, "matched")
-    if getattr(law, "tokens_independent", False):
+    if independent:
         if of == "q" or of == "k":
             return _of_vectors(law, of, d_k, tokens)
         found = _scores(law, d_k, width)

@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 
 STEP, REACH = 0.25, 80.0  # of log t: the integrands are analytic within π of the real line
 ROUNDING = 1e-12  # of the largest variance: smaller ones are 0
+TINY = 1e-200  # of a density, which takes long where it is nearly 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +46,15 @@ def normed(root: Array, length: float) -> Axes:
 
     >>> axes = normed(np.diag([2.0, 1.0]), 1.0)
     >>> axes.squares.round(6).tolist(), round(float(axes.fourths.sum()), 9)
-    ([0.666667, 0.333333], 1.0)
+    ([0.333333, 0.666667], 1.0)
     """
-    directions, singular, _ = np.linalg.svd(root, full_matrices=False)
-    kept = singular**2 > ROUNDING * singular[0] ** 2
-    variances = singular[kept] ** 2 / (singular**2).sum()
-    log_t = np.arange(-REACH, REACH, STEP)
-    t = np.exp(log_t)
-    g = variances / (1 + 2 * np.outer(t, variances))
+    variances, directions = np.linalg.eigh(root @ root.T)
+    kept = variances > ROUNDING * variances[-1]
+    variances = variances[kept] / variances[kept].sum()
+    t = np.exp(np.arange(-REACH, REACH, STEP))
     density = STEP * t * np.exp(-np.log1p(2 * np.outer(t, variances)).sum(axis=1) / 2)
+    t, density = t[density > TINY], density[density > TINY]
+    g = variances / (1 + 2 * np.outer(t, variances))
     fourths = g.T @ (g * (t * density)[:, None])
     fourths += 2 * np.diag(fourths.diagonal())
     return Axes(directions[:, kept], length**2 * (density @ g), length**4 * fourths)

@@ -109,7 +109,8 @@ class ScoreMoments:
         if tokens == 1:
             return math.nan  # there is no other token
         if self.coupled:
-            variance, query, key = 2 * variance, *2 * [(math.sqrt(query) + math.sqrt(key)) ** 2 / 2]
+            query, key = (math.sqrt(max(share, 0.0)) for share in (query, key))  # 0 may be rounded
+            variance, query, key = 2 * variance, *2 * [(query + key) ** 2 / 2]
         return (variance + (tokens - 2) * (query + key)) / (tokens * (tokens - 1))
 
 

@@ -49,9 +49,9 @@ class Image:
         return replace(self, root=self.root[:width], mean=self.mean[:width])
 
     def narrowed(self) -> "Image":
-        """The same with at most d_k columns, where the moments depend on nothing but AA'."""
-        if self.root.ndim == 1 or self.root.shape[0] >= self.root.shape[1]:
-            return self
+        """The same with d_k columns, if it has many more and moments depend on AA' alone."""
+        if self.root.ndim == 1 or 2 * self.root.shape[0] > self.root.shape[1]:
+            return self  # which a root of fewer columns would not pay for
         if (self.third, self.fourth) != (0.0, 3.0):
             return self
         return replace(self, root=np.swapaxes(np.linalg.qr(self.root.T, mode="r"), 0, 1))
