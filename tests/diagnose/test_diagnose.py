@@ -22,7 +22,6 @@ from mcverify.diagnose.sample import least_blocks, number_of_blocks
 from mcverify.statistic import kurtosis
 from mcverify.statistic.studentised import CAUTION, studentised
 
-GROUPS = np.arange(10000) // 8  # 1250 groups of 8
 # By so many jackknife errors of 16 parts an estimate misses at a rate of 1e-7.
 MISS = -special.stdtrit(15, 0.5e-7)
 
@@ -147,10 +146,10 @@ def test_the_effective_rank_is_not_that_of_noise():
 
 @lru_cache
 def diagnosed(name):
-    """The table of 8000 to 10 000 tokens of width 16 of a law, or with a group's own vector."""
+    """The table of 8000 to 16 000 tokens of width 16 of a law, or with a group's own vector."""
     q, k = normals(3, 10000, 16)
     if name == "normal":
-        return rows(diagnose(q, k, GROUPS))
+        return rows(diagnose(*normals(3, 16000, 16), np.arange(16000) // 8))
     if name == "topic":
         shared = np.repeat(normals(4, 2500, 16)[0], 4, axis=0)
         return rows(diagnose(*math.sqrt(0.5) * (np.stack([q, k]) + shared), np.arange(10000) // 4))
@@ -216,7 +215,7 @@ def test_estimates_and_intervals_are_about_the_law(name, quantity, exact):
 
 def test_the_error_of_a_kurtosis_is_that_of_so_many_normal_numbers():
     found = [diagnosed("normal").stderr[f"kurtosis of {side}"] for side in "qk"]
-    assert np.mean(found) == pytest.approx(math.sqrt(24 / 160000), rel=0.05)
+    assert np.mean(found) == pytest.approx(math.sqrt(24 / 256000), rel=0.05)
 
 
 def test_without_groups_nothing_is_said_of_the_dependence_of_tokens():
@@ -343,14 +342,14 @@ def test_the_text_of_several_heads_has_a_line_a_head():
 
 
 @pytest.mark.parametrize("scale", [1, 1e-19, 1e19])
-@pytest.mark.parametrize("groups", [np.arange(3000) // 2, np.arange(3000) // 1000, None])
+@pytest.mark.parametrize("groups", [np.arange(4000) // 2, np.arange(4000) // 1000, None])
 def test_the_text_fits_and_says_once_that_units_are_too_few(scale, groups):
-    q, k = normals(13, 3000, 2)
+    q, k = normals(13, 4000, 2)
     frame = diagnose(q * scale, k * scale, groups)
     lines = table(frame).splitlines()
     assert max(map(len, lines)) <= 100
     assert [line.split("  ")[0] for line in lines[1:len(frame) + 1]] == list(frame.quantity)
-    assert lines[1].split() == ["tokens", "3,000"]
+    assert lines[1].split() == ["tokens", "4,000"]
     assert "nan" not in table(frame)
     assert "inf" not in table(frame)
     few = groups is not None and groups.max() < 10
