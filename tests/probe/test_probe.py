@@ -1,7 +1,6 @@
 """Scales that are known exactly, faults that were put in on purpose, and what cannot be probed."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -477,12 +476,14 @@ def test_the_report_reads_well():
     assert "none: neither" in html
 
 
-def test_it_is_quick():
-    attend = attention(out="float32")
-    probe(attend, heads=8)
-    times = []
-    for _ in range(5):
-        start = time.process_time()
-        probe(attend, heads=8)
-        times.append(time.process_time() - start)
-    assert min(times) < 0.1
+def test_it_calls_a_few_times_with_few_arrays():
+    """So 8 heads take less than 0.1 s; the time itself depends on the machine."""
+    sizes = []
+
+    def attend(q, k, v):
+        sizes.append(q.size)
+        return attention(out="float32")(q, k, v)
+
+    assert probe(attend, heads=8).formula == "1/sqrt(d_k)"
+    assert len(sizes) <= 8
+    assert sum(sizes) <= 50 * 8 * 16 * 64  # experiments of 8 heads, 16 tokens and d_k = 64
