@@ -57,19 +57,23 @@ class Suite:
                 self._agree()
             started = time.monotonic()
             journal = Journal(self.results.folder)
+            stack.callback(self._say, started)  # whatever becomes of the tables
             interrupted = self._judge(journal, resume)
             self._write(complete=not (self.part or interrupted))
-            seconds = time.monotonic() - started
             if not interrupted:
                 journal.forget()
-                self.results.write_run(self.seed, self.error_rate, seconds, len(self.cases))
-        report.run_table(self.judged, self.seed, self.error_rate, seconds, self.results.folder)
+                self.results.write_run(self.seed, self.error_rate, time.monotonic() - started,
+                                       len(self.cases))
         if interrupted:
             show(f"interrupted: {len(self.judged)} of {len(self.claims)} claims are finished, and "
                  f"{self.finished} of {len(self.cases)} cases are kept; the same command with "
                  "--resume goes on", stderr=True)
             return Exit.INTERRUPTED
         return status(self.judged)
+
+    def _say(self, started: float) -> None:
+        report.run_table(self.judged, self.seed, self.error_rate, time.monotonic() - started,
+                         self.results.folder)
 
     def _agree(self) -> None:
         """A folder keeps to one seed and one error rate, from the first draw on."""

@@ -49,6 +49,18 @@ def test_a_fault_of_mcverify_has_a_status_of_its_own(mine, monkeypatch, capsys, 
     assert err.endswith(f"{type(error).__name__}: {error}\n")
 
 
+def test_verdicts_are_said_though_their_tables_cannot_be_written(mine, monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(suite.Results, "write_verdicts", full)
+    assert main(["run", mine(), "--jobs", "1"]) == 2
+    out, err = capsys.readouterr()
+    assert "CONFIRMED      2  centred" in out
+    assert err == ("mcverify: --out results: cannot be written to (No space left on device); "
+                   "choose another folder\n")
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (["walk"], "mcverify: No such command 'walk'."),
     ([], "mcverify: Missing command. (`mcverify --help` tells all)"),
