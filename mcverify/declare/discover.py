@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import inspect
 import sys
-import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,11 +15,10 @@ from types import ModuleType
 
 from mcverify.declare.claim import Claim
 from mcverify.declare.fault import RECORDER, ClaimError, Recorder
+from mcverify.declare.imports import imported
 
 BUILT_IN = Path(__file__).parents[1] / "claims"
 NO_CLAIMS = "holds no claims; decorate a function with @claim(…)"
-INSTALLED = [Path(sysconfig.get_path(name)).resolve() for name in
-             ("stdlib", "platstdlib", "purelib", "platlib")]
 ENTRY_POINTS = "mcverify.claims"  # by which an installed package offers claims
 
 
@@ -102,50 +100,8 @@ def files_behind(claim: Claim) -> list[Path]:
     import, wherever they are, but for the standard library's and those of installed packages."""
     file = source(claim)
     offered = any(home in (file, file.parent) for _, home in packages().values())
-    imported = () if offered else _imported(file, file.stat().st_mtime_ns)
-    return sorted({*file.parent.glob("*.py"), *imported})
-
-
-@lru_cache(maxsize=256)
-def _imported(file: Path, changed: int) -> tuple[Path, ...]:
-    """The files that a file imports, also within its functions, and theirs; without what is
-    installed. Looked for when it is asked, since no worker needs it."""
-    waiting, found = [file], {file: None}
-    sys.path.insert(0, str(file.parent))
-    try:
-        while waiting:
-            for place in filter(None, map(_place_of, _named_by(waiting.pop()))):
-                if place not in found:
-                    found[place] = None
-                    waiting.append(place)
-    finally:
-        sys.path.remove(str(file.parent))
-    return tuple(found)
-
-
-def _named_by(file: Path) -> tuple[str, ...]:
-    """The modules that a file itself imports; none of one that Python cannot read."""
-    try:
-        nodes = [*ast.walk(ast.parse(file.read_bytes()))]
-    except (SyntaxError, ValueError):  # an import of it fails, which its importer may allow for
-        return ()
-    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
-    return tuple(dict.fromkeys(names))
-
-
-def _place_of(name: str) -> Path | None:
-    """The file of a module that is not installed; None for one that is, or is not found."""
-    place = Path()
-    for part in dict.fromkeys((name.partition(".")[0], name)):  # to find a part imports the whole
-        try:
-            spec = importlib.util.find_spec(part)
-        except (ImportError, ValueError):
-            return None
-        place = Path(spec.origin).resolve() if spec and spec.origin else Path()
-        if any(place.is_relative_to(home) for home in INSTALLED):
-            return None
-    return place if place.suffix == ".py" and place.is_file() else None
+    others = () if offered else imported(file, file.stat().st_mtime_ns)
+    return sorted({*file.parent.glob("*.py"), *others})
 
 
 def loaded_from(claim: Claim) -> Path | None:

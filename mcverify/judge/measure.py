@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from mcverify.attention.chunk import Chunk, Made
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import INSTALLED, load, loaded_from
+from mcverify.declare.discover import load, loaded_from
+from mcverify.declare.imports import INSTALLED
 from mcverify.declare.rules import call, parameters
 from mcverify.judge.independence import (
     PIECES,

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mcverify.declare.claim import Case
-from mcverify.declare.discover import INSTALLED, files_behind
+from mcverify.declare.discover import files_behind
+from mcverify.declare.imports import INSTALLED
 from mcverify.judge.finding import Finding
 
 PACKAGE = Path(__file__).parents[1]

@@ -1,5 +1,6 @@
 """Finding claims in files: the good ones, and a line for each bad one."""
 
+import sys
 import textwrap
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from mcverify import Verdict, check, discover, relative
 from mcverify.declare.discover import files_behind, source, survey
 from mcverify.declare.fault import ClaimError
+from mcverify.declare.imports import imported
 
 HEAD = """
 from mcverify import Verdict, absolute, claim, grid, laws, relative
@@ -180,6 +182,37 @@ def test_two_claims_of_one_name_are_refused(write):
 def test_a_path_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(ClaimError, match="no such Python file or folder"):
         discover(tmp_path / "none.py")
+
+
+@pytest.mark.parametrize(("statement", "files"), [
+    ("from package import part", {"package/__init__.py", "package/part.py"}),
+    ("import package.part as other", {"package/__init__.py", "package/part.py"}),
+    ("from package.outer import thing", {"package/__init__.py", "package/outer.py",
+                                         "package/inner.py", "package/deep/__init__.py"}),
+    ("from package.deep import *", {"package/__init__.py", "package/deep/__init__.py"}),
+    ("from plain import part", {"plain/part.py"}),
+    ("import importlib; part = importlib.import_module('plain.part')", {"plain/part.py"}),
+    ("__import__('package.part')", {"package/__init__.py", "package/part.py"}),
+    ("import json, numpy.linalg; from scipy import special; from mcverify import laws", set()),
+    ("from package import no_such_part", {"package/__init__.py"}),
+    ("import nothing_of_this_name", set()),
+    ("from ................ import above", set()),
+])
+def test_every_way_to_import_a_module_is_followed(tmp_path, monkeypatch, statement, files):
+    monkeypatch.syspath_prepend(tmp_path / "away")
+    for name, text in {"package/__init__": "", "package/part": "", "plain/part": "",
+                       "package/outer": "from .inner import thing", "package/deep/__init__": "",
+                       "package/inner": "from . import deep\nthing = deep"}.items():
+        place = tmp_path / "away" / f"{name}.py"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    for module in [name for name in sys.modules if name.partition(".")[0] in ("package", "plain")]:
+        monkeypatch.delitem(sys.modules, module)  # of another test's folder
+    file = tmp_path / "mine.py"
+    file.write_text(f"def body():\n    {statement.replace('*', 'thing')}\n")
+    found = imported(file, 0)
+    assert found[0] == file
+    assert {place.relative_to(tmp_path / "away").as_posix() for place in found[1:]} == files
 
 
 def test_what_a_claim_may_depend_on_is_what_its_file_imports_from_anywhere(tmp_path, monkeypatch):

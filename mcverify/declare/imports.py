@@ -1,0 +1,82 @@
+"""From a Python file to the files that it imports, but for what is installed."""
+
+import ast
+import importlib.util
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+INSTALLED = [Path(sysconfig.get_path(name)).resolve() for name in
+             ("stdlib", "platstdlib", "purelib", "platlib")]
+CALLS = ("import_module", "__import__")  # which import the module that a text names
+
+
+@lru_cache(maxsize=256)
+def imported(file: Path, changed: int) -> tuple[Path, ...]:
+    """The file itself and all that it imports, also within its functions, and what those import.
+
+    Without the standard library, installed packages and mcverify. It is looked for when it is
+    asked, since no worker needs it; ``changed`` is when the file was. An import by a name that the
+    program makes up is not seen.
+    """
+    waiting, found = [file], {file: None}
+    sys.path.insert(0, str(file.parent))
+    try:
+        while waiting:
+            for place in _imports(waiting.pop()):
+                if place not in found:
+                    found[place] = None
+                    waiting.append(place)
+    finally:
+        sys.path.remove(str(file.parent))
+    return tuple(found)
+
+
+def _imports(file: Path) -> Iterator[Path]:
+    """The files that a file itself imports; none of one that Python cannot read."""
+    try:
+        nodes = [*ast.walk(ast.parse(file.read_bytes()))]
+    except (SyntaxError, ValueError):  # an import of it fails, which its importer may allow for
+        return
+    names: dict[str, None] = {}
+    for node in nodes:
+        for name in _names(node):
+            parts = name.split(".")
+            names |= dict.fromkeys(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+        if isinstance(node, ast.ImportFrom) and node.level:
+            up = file.parents[min(node.level, len(file.parents)) - 1]
+            folder = up.joinpath(*(node.module or "").split("."))
+            for place in (folder, *(folder / alias.name for alias in node.names)):
+                yield from filter(Path.is_file, (Path(f"{place}.py"), place / "__init__.py"))
+    yield from filter(None, map(_place_of, names))
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The modules that a statement or a call names; what it takes from one may be one, too."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        called = node.func
+        text = node.args[0].value
+        if getattr(called, "attr", getattr(called, "id", "")) in CALLS and isinstance(text, str):
+            yield text.lstrip(".")
+
+
+def _place_of(name: str) -> Path | None:
+    """The file of a module that is not installed; None for one that is, or is not found."""
+    place, whole = Path(), name.partition(".")[0]
+    if whole == "mcverify":
+        return None
+    for part in dict.fromkeys((whole, name)):  # to find a part imports the whole
+        try:
+            spec = importlib.util.find_spec(part)
+        except (ImportError, ValueError):
+            return None
+        place = Path(spec.origin).resolve() if spec and spec.origin else Path()
+        if any(place.is_relative_to(home) for home in INSTALLED):
+            return None
+    return place if place.suffix == ".py" and place.is_file() else None
