@@ -40,7 +40,7 @@ def unscaled_and_scaled(q, k, keys, d_k, rng, projection="query", power=0.0):
     own, other = (q, k) if projection == "query" else (k, q)
     inputs = scores(own, own)  # of x, W takes orthonormal directions, as many as q is wide
     if INPUT > d_k:  # the rest knows of no score
-        inputs = inputs + gram_of_normals(rng, *q.shape[:2], INPUT - d_k)
+        inputs = inputs + gram_of_normals(rng, len(q), q.shape[1], INPUT - d_k)
 
     def square(scale):
         _, of_s = of_scores(q, k, g, scale)

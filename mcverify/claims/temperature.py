@@ -46,7 +46,7 @@ def learned(s, target, steps):
     decides="B16",
     controls=grid(steps=1),
 )
-def learned_temperature_finds_an_entropy(q, k, keys, share, steps=40):
+def learned_temperature_finds_an_entropy(q, k, keys, share, steps=12):
     """Gradient descent on a temperature that 64 rows share, from T = 1, brings the mean entropy of rows over other keys to a target, half or four fifths of ln n."""
     seen, unseen = scores(q, k[:, :keys]), scores(q, k[:, keys:2 * keys])
     return entropy(softmax(unseen / learned(seen, share * np.log(keys), steps)))

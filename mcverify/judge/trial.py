@@ -21,7 +21,7 @@ from mcverify.judge.measure import (
     own_faults,
     refer,
 )
-from mcverify.judge.watch import last_block, wide
+from mcverify.judge.watch import blocks_until, end_of_look
 from mcverify.judge.world import statistic_of, world_of
 from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.betting import threshold
@@ -96,22 +96,22 @@ class Trial:
         if not later:
             return self._open(found, f"one more look would keep over {MAX_TABLE} numbers; let the "
                                      "body return fewer a block")
-        self.foreseen = last_block(found, self.claimed, blocks)
-        self.rests = min(self._undecided_until(found, blocks), later[-1])
+        self._foresee(found, blocks, later[-1])
         return None
 
-    def _undecided_until(self, found: Estimate, blocks: int) -> float:
-        """Blocks before which a verdict would be a surprise, so that it is not looked for.
+    def _foresee(self, found: Estimate, blocks: int, most: int) -> None:
+        """How many blocks it will take, and before how many a verdict would be a surprise, so that
+        it is not looked for: as if the edges were two standard errors farther off.
 
-        As if the estimate would move away from the nearest edge by two standard errors. Half an
-        interval narrows with the root of the blocks; in a stated range, at most with the blocks.
-        What skewness and kurtosis add to a calibrated one narrows faster, and is left out.
+        What skewness and kurtosis add to a calibrated interval is left out of that: it narrows
+        faster than the blocks do at first.
         """
+        slow = math.inf if self.statistic.known else (
+            -float(ndtri(look_rate(self.error_rate) / 2)) * found.stderr)
+        self.foreseen = end_of_look(blocks_until(found, self.claimed, blocks, slow), blocks)
         if self.statistic.rests_on is Basis.CALIBRATED:
-            half = -float(ndtri(look_rate(self.error_rate) / 2)) * found.stderr
-            found = replace(found, low=found.value - half, high=found.value + half)
-        ratio = wide(found, self.claimed, 2 * found.stderr)
-        return blocks * (ratio if self.statistic.support else ratio**2)
+            found = replace(found, low=found.value - slow, high=found.value + slow)
+        self.rests = min(most, blocks_until(found, self.claimed, blocks, slow, 2 * found.stderr))
 
     def _take_in(self) -> str:
         """Take in the outcomes since the last look, in the order of their blocks.

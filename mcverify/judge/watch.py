@@ -55,31 +55,37 @@ class Watch:
         return max(0.0, total / self.done - 1) * (time.monotonic() - self.started)
 
 
-def wide(found: Estimate, claimed: tuple[float, float], farther: float = 0.0) -> float:
-    """How many times as wide as may be the interval is, were the edges so much farther off.
+def blocks_until(
+    found: Estimate, claimed: tuple[float, float], blocks: int,
+    slow: float = math.inf, farther: float = 0.0,
+) -> float:
+    """After how many blocks in all a verdict is foreseen, if there is none after so many; 0 where
+    that is not known.
 
-    0 where it is not known.
+    ``slow`` is how much of half an interval narrows with the root of the blocks; what is more of
+    it narrows with the blocks. ``farther`` is added to the distance of the edges.
 
-    >>> wide(Estimate(1, 0.1, -2, 4), (0, 2)), wide(Estimate(1, 0.1, 0, 2), (0, 2), farther=1.0)
-    (3.0, 0.5)
+    >>> found = Estimate(1.0, 0.1, 0.4, 1.6)
+    >>> round(blocks_until(found, (0.8, 1.2), 512)), round(blocks_until(found, (0.8, 1.2), 512, 0))
+    (4608, 1536)
     """
-    ratio = 0.0
+    needed = 0.0
     for edge in claimed:
         half = found.value - found.low if edge < found.value else found.high - found.value
         away = abs(found.value - edge) + farther
         if 0 < half < math.inf and away > 0:
-            ratio = max(ratio, half / away)
-    return ratio
+            root, rest = min(half, slow), max(half - slow, 0.0)
+            # root·x + rest·x² = away, for x the root of the share that these blocks are of all.
+            x = 2 * away / (root + math.sqrt(root * root + 4 * rest * away))
+            needed = max(needed, blocks / x**2)
+    return needed
 
 
-def last_block(found: Estimate, claimed: tuple[float, float], blocks: int) -> int:
-    """The end of the look at which a verdict is foreseen, an interval narrowing as 1/√blocks.
+def end_of_look(needed: float, blocks: int) -> int:
+    """The end of the first look after so many blocks that sees those needed, or of the last look.
 
-    It is after this one, of so many blocks, and at most the last there is.
-
-    >>> last_block(Estimate(1.0, 0.1, 0.4, 1.6), (0.8, 1.2), 512)
-    6144
+    >>> end_of_look(4608, 512), end_of_look(0, 512), end_of_look(1e12, 512)
+    (6144, 768, 1048576)
     """
-    needed = blocks * wide(found, claimed) ** 2
     ends = [stop for _, stop in looks() if stop > blocks]
     return next((stop for stop in ends if stop >= needed), ends[-1])
