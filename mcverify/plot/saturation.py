@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to l
     Colour = tuple[float, ...]
 
 SCALES = {"none": "unscaled: falls", "sqrt": "divided by √d_k: flat",
-          "full": "divided by d_k: rises to 1"}
+          "full": "divided by d_k: rises"}
 KEYS = (2, 8, 32, 128, 512, 4096)  # as many lines as can be told apart
 WIDTH_OF_JACOBIAN = 64  # the d_k at which the norms are drawn over the number of keys
 MARKERS = "os^DvP"

@@ -60,7 +60,7 @@ SURPRISES: tuple[tuple[Surprise, tuple[Estimate, ...]], ...] = (
     (Surprise("A17", "Trained heads have unit variance, too.",
               "{}, {} and {} in three heads. Their means and covariances predict it for unseen "
               "sentences, to 10 % more often than not."),
-     tuple((3, "variance_of_a_trained_head", {"head": f"trained_{head}"})
+     tuple((2, "variance_of_a_trained_head", {"head": f"trained_{head}"})
            for head in ("l0h0", "l5h3", "l0h2"))),
 )
 

@@ -250,7 +250,7 @@ def test_the_atlas_says_what_scaling_does_and_where_the_means_cross(tmp_path, dr
     write_atlas(tmp_path)
     list(plot.draw_all(Results(tmp_path), tmp_path))
     titles = [axes.get_title(loc="left") for axes in drawn[0].axes]
-    assert [title.split(":")[1] for title in titles] == [" falls", " flat", " rises to 1"]
+    assert [title.split(":")[1] for title in titles] == [" falls", " flat", " rises"]
     assert "the means cross at\nabout 30 keys" in texts_of(drawn[1].axes[1])
 
 
