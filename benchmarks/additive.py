@@ -1,6 +1,6 @@
 """Time and memory of additive attention beside those of scaled dot-product attention.
 
-Run it as `python benchmarks/additive.py [--tokens 128 256 512 1024] [--d_k 64] [--width 64]`. Both
+Run it as `python -m benchmarks additive [--tokens 128 256 512 1024] [--d_k 64] [--width 64]`. Both
 routes go from one head's queries, keys and values to its output: scores, softmax, average. They
 work in float32, in which the hidden layer of 1024 tokens, 1024²·64 numbers, takes 256 MiB, and on
 one thread. The routes take turns, and the best of their times counts; the peak memory is traced in

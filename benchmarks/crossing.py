@@ -1,6 +1,6 @@
 """How much longer a plain script takes to a 0.1 % standard error of Var(q·k) than crossed blocks.
 
-Run it as `python benchmarks/crossing.py [--widths 8 64 512]`. The blocks have 11√d_k tokens, once
+Run it as `python -m benchmarks crossing [--widths 8 64 512]`. The blocks have 11√d_k tokens, once
 capped as the runner caps them (64 smaller blocks decide a claim sooner) and once not. All routes
 draw normal q and k with one thread, measure their own standard error as they go, and take turns,
 so that a change of the machine's speed meets all; the time to 0.1 % follows as
