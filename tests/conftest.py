@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,10 @@ from mcverify.verdict import CASE_ERROR_RATE, check_budget
 
 JUDGED_IN = "MCVERIFY_JUDGED_IN"  # a folder, for this session and the processes that it starts
 JUDGE = Path(__file__).parent / "living_proof" / "judge.py"
+
+# A job that a shell has in its background ignores Ctrl-C, and so would what the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: the first call of a function may import scipy. In CI every run tries the same
 # examples; at home each run tries new ones.
