@@ -250,34 +250,6 @@ def test_slope_is_the_least_squares_line_through_logs_of_log():
     same(found, studentised(expected, influence, RATE, np.stack(columns, axis=1), lean=lean))
 
 
-PAIRED = {  # whose means, or means of squares, a change of the blocks' weights moves linearly
-    ratio: lambda x: (x[:, :1] + 5, x[:, 1:] + 3),
-    slope(mean): lambda x: [(1, x[:, :1] + 2), (4, x[:, 1:] ** 2)],
-    slope(variance): lambda x: [(1, x[:, :1] * [1, -1]), (4, x[:, 1:] ** 2 * [1, -1])],
-    slope(std): lambda x: [(1, x[:, :1] * [1, -1]), (4, x[:, 1:] ** 2 * [1, -1])],
-}
-
-
-@pytest.mark.parametrize("statistic", PAIRED, ids=lambda s: s.name)
-def test_lean_is_the_second_order_of_the_studentised_error(statistic):
-    """Blocks that count a little more where the influence is large move the estimate by a known
-    error, and the spread with it: the studentised error is z + lean·z², z that of a mean."""
-    x = np.random.default_rng(6).gamma(4.0, size=(16, 2))
-    table = statistic.reduce(PAIRED[statistic](x))
-    value, influence = statistic.influence(np.repeat(table, 10_000, axis=0))
-    y = influence[::10_000]
-    for sign in (1, -1):
-        counts = np.rint(1e4 * (1 + sign * 0.02 * y / y.std())).astype(int)
-        moved, spread = statistic.influence(np.repeat(table, counts, axis=0))
-        weights = counts / counts.sum()
-        mean_of_y = weights @ y
-        z = mean_of_y / math.sqrt(weights @ y**2 - mean_of_y**2)
-        found = (moved - value) / spread.std()
-        lean = statistic.lean(table)
-        assert lean > 1e-3
-        assert abs(found - z) / z**2 == pytest.approx(lean, rel=0.1)
-
-
 def test_slope_pays_for_the_parts_of_what_it_is_a_slope_of():
     x = RNG.uniform(-1, 1, (4000, 40))
     values = [(1, x[:, :20] ** 3), (2, x[:, 20:] ** 5)]
