@@ -76,6 +76,23 @@ def _rate(text: Any) -> float:
     return rate
 
 
+def duration(text: Any) -> float:
+    """The seconds that a text such as 90s, 10m, 1.5h or 1h30m means.
+
+    >>> duration("90s"), duration("1h30m")
+    (90.0, 5400.0)
+    """
+    parts = re.fullmatch(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", str(text))
+    try:
+        seconds = sum(float(part) * unit for part, unit in
+                      zip(parts.groups() if parts else (), (3600, 60, 1), strict=False) if part)
+    except ValueError:  # of two points
+        seconds = 0.0
+    if not seconds > 0:
+        raise BadParameter(f"{text!r} must be a time of more than 0, e.g. 90s, 10m, 1h or 1h30m")
+    return seconds
+
+
 def _folder(text: Any) -> Path:
     if not str(text).strip():
         raise BadParameter(f"{str(text)!r} is no folder; write . for the one you are in")
