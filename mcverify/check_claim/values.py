@@ -15,8 +15,9 @@ from mcverify.declare.discover import load
 from mcverify.declare.rules import COUNTS, WORLD, call, parameters
 from mcverify.judge import measure
 from mcverify.judge.known import known_values
-from mcverify.judge.processes import Killed, Spread, note_step
+from mcverify.judge.processes import Progress, Spread
 from mcverify.judge.watch import Watch
+from mcverify.judge.worker import Killed, note_step
 from mcverify.judge.world import Array, statistic_of, world_of
 from mcverify.laws import Law
 from mcverify.statistic import Statistic
@@ -85,9 +86,12 @@ def look(
 
 def _unsteady(cases: list[Case], spread: Spread, watch: Watch) -> str:
     """How cases break or change when measured again, first where they may kill the process."""
+    def follow(index: int, progress: Progress) -> None:
+        watch.follow(index, lambda: (str(cases[max(progress()[0], 0)]), progress()[1]))
+
     try:
         [(_, there)] = spread(elsewhere, [([measure.refer(case) for case in cases],)],
-                              on_step=lambda _, step: watch.at(0, str(cases[max(step, 0)])))
+                              on_begin=follow)
     except (Exception, SystemExit) as error:
         return (f"cannot be taken to another process: {measure.describe(error)}; keep what its "
                 "grid and its body hold simple")

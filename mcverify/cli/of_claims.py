@@ -8,7 +8,7 @@ from mcverify.cli import options as to
 from mcverify.cli import terminal
 from mcverify.cli.exits import Exit, refused, told, writing_to
 from mcverify.declare.fault import UsageError
-from mcverify.judge.processes import warm_up
+from mcverify.judge.worker import warm_up
 from mcverify.verdict import CASE_ERROR_RATE
 
 

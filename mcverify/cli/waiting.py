@@ -53,7 +53,7 @@ class Waiting:
         if self.cases and left >= 1:
             parts.append(f"about {left:.0f} s left" if left < 100 else
                          f"about {left / 60:.0f} min left")
-        names = [case for case, _ in list(self.watch.at_work.values())]
+        names = [case for case, _ in self.watch.now()]
         if self.stalled and names:
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             parts.append(f"at {', '.join(names[:NAMED])}{more}")
@@ -83,7 +83,7 @@ class Waiting:
         said, told_of = self.watch.started, (0.0, 0.0)
         while not ended.wait(TICK):
             now = time.monotonic()
-            oldest = min((since for _, since in list(self.watch.at_work.values())), default=now)
+            oldest = min((since for _, since in self.watch.now()), default=now)
             here = self.last, oldest if now - oldest >= PATIENCE else 0.0
             if now - said >= MINUTE or (self.stalled and here != told_of):
                 count = f"{self.finished} of {self.cases} cases" if self.cases else ""

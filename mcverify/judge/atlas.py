@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from mcverify import theory
 from mcverify.attention import entropy, softmax
 from mcverify.attention.jacobian import JACOBIAN_NORMS, top_and_rest
-from mcverify.judge.processes import Killed, workers
+from mcverify.judge.processes import workers
+from mcverify.judge.worker import Killed
 from mcverify.judge.world import generator
 
 Array = NDArray[np.float64]

@@ -22,7 +22,7 @@ from mcverify.judge.independence import (
     check_pieces,
     digest_of,
 )
-from mcverify.judge.processes import in_worker, note_step
+from mcverify.judge.worker import in_worker, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
 from mcverify.statistic.base import parts_of
 
@@ -86,6 +86,7 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
     """
     cases = [resolve(reference) for reference in references]
     world, randomness = world_of(cases[0]), GlobalRandomness()
+    note_step(-1)  # files are loaded: the time of the draws begins
     try:
         q, k = world.draw(seed, first, blocks)
         digest = digest_of(q, k)

@@ -32,7 +32,7 @@ def run(
     _check_laws(cases)
     schedule = Schedule([Trial(case, seed, error_rate) for case in cases], seed, watch)
     with workers(jobs) as spread:
-        for index, result in spread(measure, schedule, on_step=schedule.at):
+        for index, result in spread(measure, schedule, on_begin=schedule.begun):
             yield from schedule.said()
             yield from schedule.settle(index, result)
     yield from schedule.said()

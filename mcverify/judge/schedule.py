@@ -7,9 +7,10 @@ from typing import Any
 
 from mcverify.judge.finding import Finding
 from mcverify.judge.measure import Measurement, Outcome
-from mcverify.judge.processes import Killed
+from mcverify.judge.processes import Progress
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
+from mcverify.judge.worker import Killed
 from mcverify.judge.world import World
 from mcverify.verdict import FIRST_LOOK, looks
 
@@ -106,11 +107,17 @@ class Schedule:
         while self.findings:
             yield self.findings.pop()
 
-    def at(self, index: int, step: int) -> None:
-        """A call that was issued has come to a step of its own."""
+    def begun(self, index: int, progress: Progress) -> None:
+        """A call that was issued is under way; the watch asks for its progress when it likes."""
         trials = self.issued[index].trials
-        self.watch.at(index, str(trials[step].case) if step >= 0 else
-                      f"the draws of {trials[0].case}")
+
+        def now() -> tuple[str, float]:
+            step, since = progress()
+            # A moment after the call's end it may be that of the next one.
+            case = trials[min(max(step, 0), len(trials) - 1)].case
+            return (str(case) if step >= 0 else f"the draws of {case}"), since
+
+        self.watch.follow(index, now)
 
     def settle(self, index: int, result: Measurement | Killed) -> Iterator[Finding]:
         """Hand the result of a call to its trials; findings of those that it decides."""

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mcverify.statistic import Estimate
@@ -14,13 +15,13 @@ class Watch:
 
     Attributes
     ----------
-    at_work : by the index of a call, the case that is measured and since when.
+    at_work : by the index of a call, what tells the case that is measured and since when.
     done : what has been measured.
     first, foreseen : of the cases that were looked at, what their first look and all of them cost.
     unseen : what the first look at the other cases will cost.
     """
 
-    at_work: dict[int, tuple[str, float]] = field(default_factory=dict)
+    at_work: dict[int, Callable[[], tuple[str, float]]] = field(default_factory=dict)
     done: float = 0.0
     first: float = 0.0
     foreseen: float = 0.0
@@ -29,7 +30,16 @@ class Watch:
 
     def at(self, index: int, case: str) -> None:
         """A call has come to a case."""
-        self.at_work[index] = case, time.monotonic()
+        since = time.monotonic()
+        self.at_work[index] = lambda: (case, since)
+
+    def follow(self, index: int, now: Callable[[], tuple[str, float]]) -> None:
+        """A call has begun, of which ``now`` tells the case that it is at and since when."""
+        self.at_work[index] = now
+
+    def now(self) -> list[tuple[str, float]]:
+        """The cases that are measured, and since when."""
+        return [now() for now in list(self.at_work.values())]
 
     def ended(self, index: int, cost: float) -> None:
         """A call has given its result."""

@@ -17,8 +17,9 @@ import pandas as pd
 from mcverify.declare.claim import Case
 from mcverify.declare.discover import discover
 from mcverify.judge.measure import refer
-from mcverify.judge.processes import Killed, workers
+from mcverify.judge.processes import workers
 from mcverify.judge.watch import Watch
+from mcverify.judge.worker import Killed
 from mcverify.judge.world import generator, statistic_of, world_of
 from mcverify.selfcheck.misses import counted, weighed
 from mcverify.selfcheck.populations import POPULATIONS, Key, Population, of_case
@@ -79,7 +80,7 @@ def selfcheck(
     names, watch = list(builders), watch or Watch()
     with workers(jobs) as spread:
         for index, rows in spread(_judged, [(build, effort, seed) for build in builders.values()],
-                                  on_step=lambda index, _: watch.at(index, names[index])):
+                                  on_begin=lambda index, _: watch.at(index, names[index])):
             watch.ended(index, 0.0)
             if isinstance(rows, Killed):
                 raise RuntimeError(f"selfcheck: a process was killed ({rows.how}); use fewer jobs")

@@ -290,7 +290,7 @@ def claim_on(law=laws.normal, d_k=8, within=0.1):
 
 
 def test_what_cannot_be_pickled_is_told():
-    def spread(function, calls, on_step=None):
+    def spread(function, calls, on_begin=None):
         raise PicklingError("cannot pickle a lock")
 
     [remark] = values.look(claim_on(), claim_on().cases(), spread, Watch())

@@ -18,7 +18,7 @@ import pytest
 from mcverify import Verdict, check, discover, grid, laws
 from mcverify.cli.main import main
 from mcverify.cli.suite import status
-from mcverify.judge import processes
+from mcverify.judge import worker
 from mcverify.judge.finding import contradictions
 from mcverify.judge.run import run
 from mcverify.judge.trial import Trial
@@ -97,7 +97,7 @@ def by_name(findings):
 @pytest.mark.filterwarnings("ignore:`fork` start method")
 @pytest.mark.filterwarnings("ignore:This process")
 def test_a_killed_worker_costs_one_case_which_is_not_measured_again(mine, monkeypatch, method):
-    monkeypatch.setattr(processes, "START_METHOD", method)
+    monkeypatch.setattr(worker, "START_METHOD", method)
     cases = [case for claim in discover(mine(GOOD, KILLER)) for case in claim.cases()]
     found = by_name(run(cases, jobs=2))
     assert len(found) == 4

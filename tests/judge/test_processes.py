@@ -4,13 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from mcverify.judge.processes import Killed, cores, in_worker, note_step, workers
+from mcverify.judge.processes import cores, workers
+from mcverify.judge.worker import Killed, in_worker, note_step
 
 
 def in_steps(end, how):
@@ -22,6 +24,31 @@ def in_steps(end, how):
 
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def for_ever():
+    while True:
+        time.sleep(0.01)
+
+
+def draw_for_ever():
+    note_step(-1)
+    for_ever()
+
+
+def slow_steps():
+    """Longer than the limit, but not at one step."""
+    for step in range(120):
+        time.sleep(0.02)
+        note_step(step)
+
+
+def step_by_step(folder):
+    for step in range(3):
+        note_step(step)
+        while not (folder / str(step)).exists():
+            time.sleep(0.001)
+    return 3
 
 
 def leave():
@@ -60,14 +87,35 @@ def test_a_dead_process_costs_its_call_alone_and_tells_how_far_it_came(how, told
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_steps_are_told_as_they_come(jobs):
-    told = []
+def test_how_far_a_call_is_can_be_asked_while_it_is_under_way(jobs, tmp_path):
+    """It goes on with a step when a file says that the one before has been seen."""
+    seen, before = [], time.monotonic()
+
+    def watch(progress):
+        while len(seen) < 3:
+            step, since = progress()
+            if step == len(seen) and before <= since <= time.monotonic():
+                seen.append(step)
+                (tmp_path / str(step)).touch()
+            time.sleep(0.001)
+
+    def begun(index, progress):
+        assert index == 0
+        threading.Thread(target=watch, args=[progress], daemon=True).start()
+
     with workers(jobs) as spread:
-        found = dict(spread(in_steps, [(2, nothing), (1, nothing)],
-                            on_step=lambda index, step: told.append((index, step))))
-    assert found == {0: 2, 1: 1}
-    assert sorted(told) == [(0, -1), (0, 0), (0, 1), (1, -1), (1, 0)]
-    assert [step for index, step in told if index == 0] == [-1, 0, 1]
+        assert dict(spread(step_by_step, [(tmp_path,)], on_begin=begun)) == {0: 3}
+    assert seen == [0, 1, 2]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_call_that_is_at_one_step_for_too_long_is_killed_and_the_others_go_on(jobs):
+    calls = [(3, nothing), (2, for_ever), (4, slow_steps), (0, draw_for_ever)]
+    with workers(jobs) as spread:
+        found = dict(spread(in_steps, calls, limit=2.0))
+    assert {found[0], found[2]} == {3, 4}
+    assert [found[1].step, found[3].step] == [1, -1]
+    assert "after 2 s, the most that a body may take for a chunk" in found[1].how
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
