@@ -106,12 +106,11 @@ class Worker:
         None if it is still at work; if it is at one step for over ``limit`` seconds, it is killed.
         """
         if connection.wait(self.signs, 0):
-            try:
+            with suppress(EOFError, OSError):
                 if self.pipe.poll():
                     kind, value = self.pipe.recv()
                     return kind, value
-            except (EOFError, OSError):
-                self.process.join(1)
+            self.process.join(1)
             step, code = int(self.far[0]), self.process.exitcode
             how = "" if code is None else signal.Signals(-code).name if code < 0 else "EXIT"
             how += f"({code})"
