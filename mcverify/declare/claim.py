@@ -5,7 +5,7 @@ import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from mcverify.declare.fault import ClaimError, recorder_of
@@ -49,6 +49,9 @@ class Claim:
         if isinstance(self.between, list):
             object.__setattr__(self, "between", tuple(self.between))
         check_claim(self)
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # asked for once a chunk; that of all fields takes long
 
     def __repr__(self) -> str:
         return f"<Claim {self.name}: {self.sentence}>"
@@ -95,7 +98,14 @@ class Case:
     settings: Point
     control: Point = ()
 
+    def __hash__(self) -> int:
+        return hash(self._id)
+
     def __str__(self) -> str:
+        return self._id
+
+    @cached_property
+    def _id(self) -> str:
         parts = [self.claim.name, *(
             shown(value) if name == "law" else f"{name}:{shown(value)}"
             for name, value in self.settings

@@ -15,8 +15,8 @@ FALSE_ALARM = 1e-12  # of one comparison of pieces
 COLUMNS = 4  # of block values that are compared
 BESIDE = 4  # blocks that are measured again in other company
 CALLS = 96  # that draw a block each, to see whether a law has few blocks to give
-HEAD = 2**10  # numbers of a chunk that its digest looks at
-TELLING = 64  # of them must not be the commonest
+HEAD = 2**8  # numbers of q, and of k, that a chunk's digest looks at
+TELLING = 16  # of them must not be the commonest
 SAMPLE = 64  # numbers of a block by which it is told from others
 
 
@@ -117,15 +117,19 @@ def check_beside(table: Array, measured: Callable[[NDArray[np.intp]], Array]) ->
                          "within a block, and draw from rng alone")
 
 
-def check_law(q: Array, k: Array, draw: Callable[[int], tuple[Array, Array]]) -> None:
-    """Raise ValueError if blocks of a law are drawn twice, or in dependence on each other.
-
-    q and k are those of a chunk; ``draw`` makes a call of its own, each time it is asked, that
-    draws so many blocks of a few tokens.
-    """
+def check_repeats(q: Array, k: Array) -> None:
+    """Raise ValueError if blocks of a chunk are drawn twice."""
     if distance := repeats(q, k):
         raise ValueError(f"the law draws blocks twice, {distance} after each other; draw every "
                          "block anew from the rng that draw() is given")
+
+
+def check_law(draw: Callable[[int], tuple[Array, Array]]) -> None:
+    """Raise ValueError if a law draws blocks again in other calls, or in dependence on each other.
+
+    ``draw`` makes a call of its own, each time it is asked, that draws so many blocks of a few
+    tokens.
+    """
     apart = [draw(1) for _ in range(CALLS)]
     often = int(_equal_pairs(*map(np.concatenate, zip(*apart, strict=True))).sum())
     together = int(_equal_pairs(*draw(CALLS)).sum())

@@ -1,9 +1,10 @@
 """From one chunk of a world to the table of each case that lives in it; runs in the workers."""
 
+import ctypes
 import pickle
 import random
 import traceback
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +21,12 @@ from mcverify.judge.independence import (
     check_beside,
     check_law,
     check_pieces,
+    check_repeats,
     digest_of,
 )
 from mcverify.judge.worker import in_worker, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
+from mcverify.laws import Law
 from mcverify.statistic.base import parts_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -91,8 +94,8 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
         q, k = world.draw(seed, first, blocks)
         digest = digest_of(q, k)
         if first == 0:
-            pieces = generator(seed, f"pieces of {world.law}")
-            check_law(q, k, partial(_piece, world, pieces))
+            check_repeats(q, k)
+            _check_law(world.law, world.d_k, min(world.tokens, 2), seed)
     except own_faults() as error:
         return Measurement(b"", [describe(error)] * len(cases))
     chunk = Chunk(q, k)
@@ -134,10 +137,19 @@ def _alone(index: int, case: Case, world: World, seed: int, first: int, blocks: 
     return outcome
 
 
-def _piece(world: World, rng: np.random.Generator, blocks: int) -> tuple[Array, Array]:
-    """Blocks that nothing is measured on, of a few tokens, drawn by a call of their own."""
-    q, k = world.law.draw(rng, blocks, min(world.tokens, 2), world.d_k)
-    return np.asarray(q), np.asarray(k)
+@lru_cache(maxsize=256)
+def _check_law(law: Law, d_k: int, tokens: int, seed: int) -> None:
+    """Raise ValueError if blocks of the law depend on each other, asked once in a process.
+
+    Of blocks that nothing is measured on, of a few tokens, drawn by calls of their own.
+    """
+    rng = generator(seed, f"pieces of {law}")
+
+    def draw(blocks: int) -> tuple[Array, Array]:
+        q, k = law.draw(rng, blocks, tokens, d_k)
+        return np.asarray(q), np.asarray(k)
+
+    check_law(draw)
 
 
 def _check_body(case: Case, world: World, chunk: Chunk, table: Array, seed: int) -> None:
@@ -170,11 +182,11 @@ class GlobalRandomness:
     """The global random states of NumPy and Python, which nothing that is measured may touch."""
 
     def __init__(self) -> None:
-        self.numpy, self.python = self._now()
+        self.numpy, self.python = _state_of_numpy(), random.getstate()
 
     def touched(self) -> bool:
         """Whether somebody has drawn from them or set them; they are put back."""
-        if self._now() == (self.numpy, self.python):
+        if self.numpy == _state_of_numpy() and self.python == random.getstate():
             return False
         np.random.set_state(pickle.loads(self.numpy))  # noqa: NPY002
         random.setstate(self.python)
@@ -186,9 +198,22 @@ class GlobalRandomness:
             raise ValueError(f"{who} used the global random state, which others may move; draw "
                              "from the rng that it is given")
 
-    @staticmethod
-    def _now() -> tuple[bytes, tuple[Any, ...]]:
-        return pickle.dumps(np.random.get_state(legacy=False)), random.getstate()  # noqa: NPY002
+
+def _state_of_numpy() -> bytes:
+    """NumPy's global random state.
+
+    To ask for it takes 100 microseconds, to read the words and the place of its Mersenne twister,
+    which draws move, takes one; a normal number that it may hold in store is not among them.
+    """
+    state = np.random.get_bit_generator()
+    if type(state) is np.random.MT19937:
+        return _state_with(ctypes.string_at(state.ctypes.state_address, 625 * 4))
+    return pickle.dumps(np.random.get_state(legacy=False))  # noqa: NPY002
+
+
+@lru_cache(maxsize=1)
+def _state_with(memory: bytes) -> bytes:
+    return pickle.dumps(np.random.get_state(legacy=False))  # noqa: NPY002
 
 
 def refusal(case: Case, world: World) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,16 @@ class World:
     d_k: int
     tokens: int
 
+    def __hash__(self) -> int:
+        return hash(self.stream)
+
     def __str__(self) -> str:
         return f"{self.law}, d_k = {self.d_k}, {self.tokens} tokens"
+
+    @cached_property
+    def stream(self) -> tuple[str, int, int]:
+        """What its draws descend from besides the seed: names and numbers, not objects."""
+        return str(self.law), self.d_k, self.tokens
 
     def chunks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """(first block, blocks) of the chunks from ``start`` to ``stop``, both ends of looks.
@@ -44,7 +53,7 @@ class World:
 
         Raises ValueError when the law returns anything else.
         """
-        rng = generator(seed, str(self.law), self.d_k, self.tokens, first)
+        rng = generator(seed, *self.stream, first)
         drawn = self.law.draw(rng, blocks, self.tokens, self.d_k)
         shape = (blocks, self.tokens, self.d_k)
         for name, array in zip("qk", drawn, strict=True):
@@ -60,6 +69,7 @@ class World:
         return drawn
 
 
+@lru_cache(maxsize=4096)
 def world_of(case: Case) -> World:
     """The world a case lives in: the one it fixes, or as many tokens as serve its width and keys.
 
@@ -77,6 +87,7 @@ def world_of(case: Case) -> World:
     return World(settings["law"], d_k, tokens)
 
 
+@lru_cache(maxsize=4096)
 def statistic_of(case: Case, world: World) -> Statistic:
     """The claim's statistic, with the numbers that its range or variance has in this world."""
     settings = {**case.drawn, "tokens": world.tokens}
