@@ -89,9 +89,9 @@ def _positive(wealth: float) -> float:
     return wealth if wealth > 0 else 0.0
 
 
-def refutes(shares: Array, mean: float, limit: float) -> bool:
-    """Whether values in [0, 1] make more than ``limit`` against a mean between 0 and 1."""
-    return log_wealth(shares - mean, -1 / (1 - mean), 1 / mean) > limit
+def wealth_against(shares: Array, mean: float) -> float:
+    """What the best bet makes of values in [0, 1] against a mean between 0 and 1, as its log."""
+    return log_wealth(shares - mean, -1 / (1 - mean), 1 / mean)
 
 
 def interval_of_mean(shares: Array, error_rate: float) -> tuple[float, float]:

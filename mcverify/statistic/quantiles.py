@@ -16,39 +16,57 @@ from collections.abc import Callable
 import numpy as np
 
 from mcverify.statistic.base import Array, Statistic, flat
-from mcverify.statistic.betting import refutes, threshold
+from mcverify.statistic.betting import threshold, wealth_against
 from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.studentised import standard_error
 
 
-def _last(true_at: Callable[[int], bool], start: int, step: int, end: int) -> int | None:
-    """Where a condition that holds from some index on, away from ``start``, begins to hold.
+def _first(excess: Callable[[int], float], guess: int, inside: int, end: int) -> int | None:
+    """Where, going from ``inside`` to ``end``, excess is above 0 for the first time, from where on
+    it stays so; None if it is not at the end.
 
-    Strides that grow, then halving; None if it does not hold at ``end``.
+    Strides from a guess that grow, then the place where a straight line crosses 0, or the middle if
+    that does not halve what is left.
     """
-    if not true_at(end):
-        return None
-    inside, outside, stride = start - step, start, 1
-    while (outside - end) * step < 0 and not true_at(outside):
-        inside, outside, stride = outside, outside + step * stride, 2 * stride
-    outside = min(outside, end) if step > 0 else max(outside, end)
-    while abs(outside - inside) > 1:
-        middle = (inside + outside) // 2
-        inside, outside = (inside, middle) if true_at(middle) else (middle, outside)
+    step = 1 if end > inside else -1
+    below, outside = -1.0, end + step  # of inside, and where nothing is known yet
+    stride = 1 + abs(guess - inside) // 32
+    place = step * min(max(step * guess, step * inside + 1), step * end)
+    above = math.nan
+    while outside == end + step:
+        if (found := excess(place)) > 0:
+            outside, above = place, found
+        elif place == end:
+            return None
+        else:
+            inside, below = place, found
+            place = step * min(step * (place + step * stride), step * end)
+            stride *= 2
+    straight = True
+    while (left := abs(outside - inside)) > 1:
+        share = min(max(-below / (above - below), 1 / left), 1 - 1 / left) if straight else 0.5
+        place = inside + step * round(left * share)
+        if (found := excess(place)) > 0:
+            outside, above = place, found
+        else:
+            inside, below = place, found
+        straight = 2 * abs(outside - inside) <= left
     return outside
 
 
-def _quantile_error(table: Array, level: float) -> float:
+def _quantile_error(shares: Array, values: Array, level: float) -> float:
     # A quarter of the distance between the values two standard errors of the share from the level;
     # not known while the share does not vary, as where the quantile is the largest value.
-    def at(share: float) -> float:
-        return float(np.quantile(table, min(max(share, 0.0), 1.0), method="inverted_cdf"))
-
-    below = (table <= at(level)).mean(axis=1)
-    error = standard_error(below - below.mean())
+    error = standard_error(shares - shares.mean())
     if not error > 0:
         return math.nan
-    return (at(level + 2 * error) - at(level - 2 * error)) / 4
+    low, high = (_at(values, level + away) for away in (-2 * error, 2 * error))
+    return (high - low) / 4
+
+
+def _at(values: Array, share: float) -> float:
+    """The least of the sorted values such that at least this share of them is no larger."""
+    return float(np.quantile(values, min(max(share, 0.0), 1.0), method="inverted_cdf"))
 
 
 def quantile(level: float) -> Statistic:
@@ -72,22 +90,27 @@ def quantile(level: float) -> Statistic:
         return value, level - (table <= value).mean(axis=1)  # in units of probability
 
     def interval(table: Array, error_rate: float) -> Estimate:
-        values = np.unique(table)
-        value = float(np.quantile(table, level, method="inverted_cdf"))
-        limit, centre = threshold(len(table), error_rate), int(np.searchsorted(values, value))
+        values, blocks = np.sort(table, axis=None), len(table)
+        value, last = _at(values, level), len(values) - 1
+        limit, centre = threshold(blocks, error_rate), int(np.searchsorted(values, value))
+        shares = (table <= value).mean(axis=1)
+        # So far from the level, in shares, an interval of means would reach.
+        reach = shares.std() * math.sqrt(2 * limit / blocks) + limit / blocks
 
-        def refuted(index: int, above: bool) -> bool:
-            """Whether the share of values up to this one is surely above, or below, the level."""
-            shares = (np.zeros(len(table)) if index < 0
+        def excess(index: int, sign: float) -> float:
+            """How surely the share of values up to this one is above the level, or below."""
+            beside = (np.zeros(blocks) if index < 0
                       else (table <= values[index]).mean(axis=1))
-            return (float(shares.mean()) > level) == above and refutes(shares, level, limit)
+            wealth = wealth_against(beside, level) if (beside.mean() - level) * sign > 0 else 0.0
+            return math.sqrt(wealth) - math.sqrt(limit)  # nearly straight
 
-        below = _last(lambda i: refuted(i, above=False), centre, -1, -1)
-        beyond = _last(lambda i: refuted(i, above=True), centre, 1, len(values) - 1)
+        away = round(reach * len(values))
+        below = _first(lambda i: excess(i, -1.0), centre - away, centre + 1, -1)
+        beyond = _first(lambda i: excess(i, 1.0), centre + away, centre - 1, last)
         low = -math.inf if below is None else float(values[below + 1])
         high = math.inf if beyond is None else float(values[beyond])
         reason = "" if math.isfinite(high - low) else f"too few blocks to bound {name}"
-        return Estimate(value, _quantile_error(table, level), low, high, reason)
+        return Estimate(value, _quantile_error(shares, values, level), low, high, reason)
 
     return Statistic(name, flat, influence, moments=0, interval=interval, basis=Basis.ORDER,
                      anytime=True)
