@@ -26,7 +26,6 @@ from mcverify.judge.independence import (
 )
 from mcverify.judge.worker import in_worker, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
-from mcverify.laws import Law
 from mcverify.statistic.base import parts_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -95,7 +94,7 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
         digest = digest_of(q, k)
         if first == 0:
             check_repeats(q, k)
-            _check_law(world.law, world.d_k, min(world.tokens, 2), seed)
+            _check_law(World(world.law, world.d_k, min(world.tokens, 2)), seed)
     except own_faults() as error:
         return Measurement(b"", [describe(error)] * len(cases))
     chunk = Chunk(q, k)
@@ -138,15 +137,15 @@ def _alone(index: int, case: Case, world: World, seed: int, first: int, blocks: 
 
 
 @lru_cache(maxsize=256)
-def _check_law(law: Law, d_k: int, tokens: int, seed: int) -> None:
-    """Raise ValueError if blocks of the law depend on each other, asked once in a process.
+def _check_law(world: World, seed: int) -> None:
+    """Raise ValueError if blocks depend on each other that nothing is measured on.
 
-    Of blocks that nothing is measured on, of a few tokens, drawn by calls of their own.
+    Worlds of a law differ in tokens; of few tokens, they are looked at once in a process.
     """
-    rng = generator(seed, f"pieces of {law}")
+    rng = generator(seed, f"pieces of {world.law}")
 
     def draw(blocks: int) -> tuple[Array, Array]:
-        q, k = law.draw(rng, blocks, tokens, d_k)
+        q, k = world.law.draw(rng, blocks, world.tokens, world.d_k)
         return np.asarray(q), np.asarray(k)
 
     check_law(draw)
@@ -205,7 +204,7 @@ def _state_of_numpy() -> bytes:
     To ask for it takes 100 microseconds, to read the words and the place of its Mersenne twister,
     which draws move, takes one; a normal number that it may hold in store is not among them.
     """
-    state = np.random.get_bit_generator()
+    state: Any = np.random.get_bit_generator()  # type: ignore[attr-defined]
     if type(state) is np.random.MT19937:
         return _state_with(ctypes.string_at(state.ctypes.state_address, 625 * 4))
     return pickle.dumps(np.random.get_state(legacy=False))  # noqa: NPY002
