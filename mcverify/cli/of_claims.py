@@ -22,6 +22,7 @@ def run(
         "go on from the cases that an interrupted run has finished"))] = False,
     verdict: to.Outcome = None,
     failed: to.Failed = False,
+    body_limit: to.BodyLimit = None,
 ) -> Exit:
     """Judge claims and write results."""
     if jobs != 1 and not names:  # a few names may be of calculations, which take no processes
@@ -41,7 +42,7 @@ def run(
     if told(faults) and not claims:
         return Exit.BAD_USAGE
     part = bool(names or verdict or failed)
-    status = Suite(claims, Results(out), seed, error_rate, jobs, part).run(resume)
+    status = Suite(claims, Results(out), seed, error_rate, jobs, part, body_limit).run(resume)
     return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
 
 

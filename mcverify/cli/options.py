@@ -145,8 +145,10 @@ Seed = Annotated[int, Option(metavar="N", parser=_seed, help=(
 Jobs = Annotated[int | None, Option(
     metavar="N", parser=_whole(1), callback=_at_most_one_a_core, show_default=False,
     help="processes, on whose number no result depends; default: one a core")]
-
-
+BodyLimit = Annotated[float | None, Option(
+    "--body-limit", metavar="TIME", parser=duration, show_default=False, help=(
+        "the most that a body may take for a chunk of draws, e.g. 60s; a case that takes longer is "
+        "an error, and the others go on (default: no limit)"))]
 Size = Annotated[int, Option(metavar="N", parser=_whole(1))]
 MaybeSize = Annotated[int | None, Option(metavar="N", parser=_whole(1), show_default=False)]
 

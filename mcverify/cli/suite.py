@@ -14,6 +14,8 @@ from mcverify.declare.claim import Claim
 from mcverify.declare.discover import load, origin, packages, source
 from mcverify.declare.rules import ATLAS
 from mcverify.judge.finding import Finding, contradictions, without_controls
+from mcverify.judge.limit import limited
+from mcverify.judge.processes import Spread
 from mcverify.judge.run import run
 from mcverify.results.folder import Results
 from mcverify.results.journal import Journal
@@ -32,8 +34,9 @@ class Suite:
     results: Results
     seed: int
     error_rate: float
-    jobs: int | None
+    jobs: int | Spread | None
     part: bool
+    limit: float | None = None  # seconds a body may take for a chunk
     judged: dict[Claim, list[Finding]] = field(default_factory=dict, init=False)
     finished: int = field(default=0, init=False)  # cases, of claims that are not judged yet as well
 
@@ -42,7 +45,8 @@ class Suite:
         with patient() as watch:
             for claim in self.claims:
                 watch.at(0, f"the predictions of {claim.name}")
-                self.cases += [*claim.cases(), *claim.control_cases()]
+                with limited(self.limit, "the prediction"):
+                    self.cases += [*claim.cases(), *claim.control_cases()]
 
     def run(self, resume: bool = False) -> Exit:
         """Judge and write everything; returns the exit status.
@@ -99,7 +103,7 @@ class Suite:
         done = {finding.case for finding in kept}
         waiting = Waiting(len(self.cases), len(kept))
         fresh = run([case for case in self.cases if case not in done], self.seed,
-                    self.error_rate, self.jobs, waiting.watch)
+                    self.error_rate, self.jobs, waiting.watch, self.limit)
         found: dict[Claim, list[Finding]] = {claim: [] for claim in self.claims}
         try:
             for finding in chain(kept, waiting.told(journal.keep(fresh))):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mcverify import theory
 from mcverify.attention import entropy, softmax
 from mcverify.attention.jacobian import JACOBIAN_NORMS, top_and_rest
-from mcverify.judge.processes import workers
+from mcverify.judge.processes import Spread, workers
 from mcverify.judge.worker import Killed
 from mcverify.judge.world import generator
 
@@ -54,7 +54,7 @@ REACH = 7.0  # a radius is within it of √d_k but for a probability of 1e-12
 
 
 def atlas(
-    seed: int = 0, jobs: int | None = None,
+    seed: int = 0, jobs: int | Spread | None = None,
     widths: Sequence[int] = WIDTHS, keys: Sequence[int] = KEYS,
 ) -> pd.DataFrame:
     """The measured table with the exact columns beside it: a row for each (d_k, keys, scale).
@@ -69,7 +69,7 @@ def atlas(
 
 
 def measured(
-    seed: int = 0, jobs: int | None = None,
+    seed: int = 0, jobs: int | Spread | None = None,
     widths: Sequence[int] = WIDTHS, keys: Sequence[int] = KEYS,
 ) -> pd.DataFrame:
     """Means and medians over the rows of softmax of drawn scores, with the columns MEASURED.

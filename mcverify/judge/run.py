@@ -6,7 +6,7 @@ from mcverify.declare.claim import Case
 from mcverify.declare.fault import ClaimError
 from mcverify.judge.finding import Finding
 from mcverify.judge.measure import measure
-from mcverify.judge.processes import workers
+from mcverify.judge.processes import Spread, workers
 from mcverify.judge.schedule import Schedule
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
@@ -16,23 +16,26 @@ from mcverify.verdict import CASE_ERROR_RATE, check_rate
 
 def run(
     cases: Iterable[Case], seed: int = 0, error_rate: float = CASE_ERROR_RATE,
-    jobs: int | None = None, watch: Watch | None = None,
+    jobs: int | Spread | None = None, watch: Watch | None = None,
+    limit: float | None = None,
 ) -> Iterator[Finding]:
     """Judge all cases in ``jobs`` processes (default: one a core) and yield findings as they come.
 
     A case that breaks, or kills its process, becomes a finding whose reason says so, and the
-    others go on. The error rate is a case's; what a suite may spend is for verdict.check_budget.
-    A ``watch`` is kept up to date for whoever looks at it meanwhile. Raises ValueError for a bad
-    seed or rate, ClaimError for two laws of one name.
+    others go on. So does one whose body takes more than ``limit`` seconds for a chunk of draws, or
+    whose prediction or calculation does, if this is the main thread. The error rate is a case's;
+    what a suite may spend is for verdict.check_budget. ``jobs`` may be a spread, see workers. A
+    ``watch`` is kept up to date for whoever looks at it meanwhile. Raises ValueError for a bad seed
+    or rate, ClaimError for two laws of one name.
     """
     cases, watch = list(cases), watch or Watch()
     check_rate(error_rate)
     if not (isinstance(seed, int) and seed >= 0):
         raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
     _check_laws(cases)
-    schedule = Schedule([Trial(case, seed, error_rate) for case in cases], seed, watch)
+    schedule = Schedule([Trial(case, seed, error_rate) for case in cases], seed, watch, limit)
     with workers(jobs) as spread:
-        for index, result in spread(measure, schedule, on_begin=schedule.begun):
+        for index, result in spread(measure, schedule, on_begin=schedule.begun, limit=limit):
             yield from schedule.said()
             yield from schedule.settle(index, result)
     yield from schedule.said()

@@ -51,8 +51,10 @@ class Schedule:
     by one.
     """
 
-    def __init__(self, trials: Sequence[Trial], seed: int, watch: Watch) -> None:
-        self.seed, self.watch = seed, watch
+    def __init__(
+        self, trials: Sequence[Trial], seed: int, watch: Watch, limit: float | None = None
+    ) -> None:
+        self.seed, self.watch, self.limit = seed, watch, limit
         self.waiting: list[tuple[int, int, int, Task]] = []  # a heap
         self.counted = 0
         self.issued: list[Task] = []
@@ -96,7 +98,7 @@ class Schedule:
     def _said(self, trial: Trial) -> bool:
         """Whether there is a finding without draws, which is then kept."""
         self.watch.at(-1, str(trial.case))
-        finding = trial.without_drawing()
+        finding = trial.without_drawing(self.limit)
         self.watch.at_work.pop(-1, None)
         if finding:
             self.findings.append(finding)

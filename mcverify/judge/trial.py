@@ -13,6 +13,7 @@ from mcverify.declare.rules import call
 from mcverify.judge.finding import Finding
 from mcverify.judge.independence import PIECES, check_pieces
 from mcverify.judge.known import known_values
+from mcverify.judge.limit import limited
 from mcverify.judge.measure import (
     GlobalRandomness,
     Measured,
@@ -51,14 +52,16 @@ class Trial:
             self.cost = self.world.tokens * self.world.d_k  # of a block
             self.foreseen = 0  # blocks in all, once there was a look
 
-    def without_drawing(self) -> Finding | None:
+    def without_drawing(self, limit: float | None = None) -> Finding | None:
         """What can be said at once: a broken prediction, a hand calculation, a missing moment."""
         claim, randomness = self.case.claim, GlobalRandomness()
         try:
-            self.claimed = self.case.claimed
+            with limited(limit, "the prediction"):
+                self.claimed = self.case.claimed
             randomness.untouched("the prediction")
             if not claim.draws:
-                table = claim.statistic.block_values(call(claim.body, self.case.drawn))
+                with limited(limit, "the body"):
+                    table = claim.statistic.block_values(call(claim.body, self.case.drawn))
                 randomness.untouched("the body")
                 if not np.isfinite(table).all():
                     return self._broken(f"the body returned {table.item()}; it must be finite")

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 import cloudpickle
 from threadpoolctl import threadpool_limits
 
+from mcverify.judge.limit import over
+
 # A fork server imports NumPy and SciPy once, in a process without threads. Every worker is a fork
 # of it and there in milliseconds; one that is spawned takes a second.
 START_METHOD = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
@@ -118,8 +120,7 @@ class Worker:
             step, since = self.progress()
             if not limit or time.monotonic() - since <= limit:
                 return None
-            how = (f"after {limit:g} s, the most that a body may take for a chunk; mend an endless "
-                   "loop, or allow more with --body-limit")
+            how = f"a body or a law took {over(limit)}"
         self.stop()
         return "result", Killed(how, step)
 

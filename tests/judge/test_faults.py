@@ -175,6 +175,48 @@ def test_setting_a_global_state_around_a_run_changes_nothing(mine):
     assert check(case) == first
 
 
+LOOPER = '''
+@claim(mean, equals=0, within=absolute(0.5), over=WORLD)
+def looper(q, d_k):
+    """At d_k = 8 it never returns."""
+    while d_k == 8:
+        pass
+    return q
+'''
+NEVER = '''
+def never():
+    while True:
+        try:
+            while True:
+                pass
+        except Exception:
+            raise
+'''
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_body_that_never_returns_is_an_error_of_its_case(mine, jobs, capsys):
+    assert main(["run", mine(GOOD, LOOPER), "--jobs", str(jobs), "--body-limit", "3s"]) == 3
+    found = pd.read_csv("results/claims/looper.csv", keep_default_na=False)
+    assert found["verdict"].tolist() == ["CONFIRMED", "ERROR"]
+    assert ("a body or a law took over 3 s, the most that is allowed; mend an endless loop, or "
+            "allow more with --body-limit") in found["reason"][1]
+    good = pd.read_csv("results/claims/good_claim.csv")
+    assert good["verdict"].tolist() == ["CONFIRMED", "CONFIRMED"]
+
+
+@pytest.mark.parametrize(("body", "prediction", "who"), [
+    ("never()", "equals=0, within=absolute(1)", "the body"),
+    ("return 0.5", "equals=never, within=absolute(2)", "the prediction")])
+def test_so_is_a_calculation_or_a_prediction_that_never_ends(mine, body, prediction, who, capsys):
+    text = ALONE.replace("BODY", body).replace("PREDICTION", prediction)
+    file = mine(GOOD, NEVER, "from mcverify.statistic import exact",
+                text.replace("STATISTIC", "exact"))
+    assert main(["run", file, "--jobs", "1", "--body-limit", "1s"]) == 3
+    found = pd.read_csv("results/claims/alone.csv", keep_default_na=False)
+    assert found["reason"][0].startswith(f"{who} took over 1 s, the most that is allowed")
+
+
 # --- interruption -----------------------------------------------------------------------------
 
 

@@ -115,7 +115,7 @@ def test_a_call_that_is_at_one_step_for_too_long_is_killed_and_the_others_go_on(
         found = dict(spread(in_steps, calls, limit=2.0))
     assert {found[0], found[2]} == {3, 4}
     assert [found[1].step, found[3].step] == [1, -1]
-    assert "after 2 s, the most that a body may take for a chunk" in found[1].how
+    assert "a body or a law took over 2 s, the most" in found[1].how
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
