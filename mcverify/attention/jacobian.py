@@ -50,28 +50,42 @@ def _trace(m: Array, r: Array) -> Array:
 
 def _spectral(m: Array, r: Array) -> Array:
     # The largest eigenvalue λ lies between the second weight w and the first, where it solves
-    # Σ r/(λ−r) = m/(m−λ). Each term on the left is concave in 1/x, x = λ−w, so its tangent there,
-    # in all a/x + c, lies above it. A step solves a/x + c = m/(g−x), g = m−w, a quadratic whose
-    # solution never falls short of λ, and at least squares the relative error of 1/x. Rounding is
-    # relative to x as well, so neither close nor tiny weights cost digits.
-    second = np.max(r, axis=-1)
-    g, gaps, rest = m - second, second[..., None] - r, np.sum(r, axis=-1)
-    near = np.sqrt(np.finfo(r.dtype).eps)  # the step after one this small is exact to rounding
+    # Σ r/(λ−r) = m/(m−λ). Were all of r at w, it would be larger, and at the mean of r smaller:
+    # what is sought, x = λ−w, is within some percent of the geometric mean of the two.
+    rows, shape = r.reshape(-1, r.shape[-1]), m.shape
+    m, second, rest = m.reshape(-1), np.max(rows, axis=-1), np.sum(rows, axis=-1)
+    g = m - second
     with np.errstate(divide="ignore", invalid="ignore"):
-        start = x = g * (rest / (rest + m))  # as if all of r were at w; exact for two keys
-        for _ in range(64):  # 3 to 5 serve; a bound because subnormal weights never settle
-            t = x[..., None] + gaps
-            np.divide(x[..., None], t, out=t)
-            total = np.einsum("...i,...i->...", r, t)
-            a = np.einsum("...i,...i,...i->...", r, t, t)
-            c = (total - a) / x
-            b = m + a - c * g
-            half = 0.5 * (np.sqrt(b * b + 4 * c * a * g) + np.abs(b))  # of c x² + b x = a g
-            last, x = x, np.where(b > 0, a * g / half, half / c)
-            if not np.any(np.abs(x - last) > near * x):
-                break
+        high = g * (rest / (rest + m))  # exact for two keys
+        low = m * ((rest + sum_squares(rows) / rest) / (rest + m)) - second
+        x = np.where(low > 0, np.sqrt(high) * np.sqrt(low), high)  # their product may underflow
+        _settle(x, m, g, rows, second[:, None] - rows)
     # Where the step is 0/0, for a tie of the first two, one-hot or all masked, x is 0; NaN stays.
-    return np.asarray(second + np.where(start > 0, x, g * rest))
+    return (second + np.where(high > 0, x, g * rest)).reshape(shape)
+
+
+def _settle(x: Array, m: Array, g: Array, r: Array, gaps: Array) -> None:
+    # Each term of Σ r/(x+gap) is concave in 1/x, so its tangent there, in all a/x + c, lies above
+    # it. A step solves a/x + c = m/(g−x), a quadratic whose solution never falls short of x, and at
+    # least squares the relative error of 1/x. Rounding is relative to x as well, so neither close
+    # nor tiny weights cost digits.
+    near = np.sqrt(np.finfo(r.dtype).eps)  # the step after one this small is exact to rounding
+    left, now = np.arange(len(x)), x.copy()
+    for _ in range(64):  # 2 to 4 serve; a bound because subnormal weights never settle
+        t = now[:, None] + gaps
+        np.divide(now[:, None], t, out=t)
+        total = np.einsum("ij,ij->i", r, t)
+        a = np.einsum("ij,ij,ij->i", r, t, t)
+        c = (total - a) / now
+        b = m + a - c * g
+        half = 0.5 * (np.sqrt(b * b + 4 * c * a * g) + np.abs(b))  # of c x² + b x = a g
+        x[left] = new = np.where(b > 0, a * g / half, half / c)
+        moving = np.abs(new - now) > near * now
+        now = new
+        if not moving.any():
+            return
+        if 2 * np.count_nonzero(moving) < len(moving):
+            left, now, m, g, r, gaps = (each[moving] for each in (left, now, m, g, r, gaps))
 
 
 JACOBIAN_NORMS = {"frobenius": _frobenius, "spectral": _spectral, "trace": _trace}
