@@ -7,7 +7,7 @@ import numpy as np
 from mcverify import absolute, claim, grid, laws, relative, theory
 from mcverify.attention import scores
 from mcverify.declare import near
-from mcverify.laws.law import side
+from mcverify.laws.base import known
 from mcverify.statistic import mean, slope, std, variance
 
 D_K = [1, 8, 64, 512]
@@ -18,7 +18,7 @@ NEAR = near.coordinate_mean(0.2) + near.query_scale(1.04) + near.law(laws.equico
 
 def spread_of_products(law, d_k, tokens):
     """The variance of a block's mean q_i k_i, where all coordinates are independent; else None."""
-    if law.coupled or not (side(law, "q", d_k).independent and side(law, "k", d_k).independent):
+    if law.coupled or not all(known(law).side(which, d_k).independent for which in ("q", "k")):
         return None
     m = law.moments(d_k)
     q, k = m.mean_q[0], m.mean_k[0]

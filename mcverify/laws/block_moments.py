@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mcverify.laws.base import known
 from mcverify.laws.fourth_powers import spread_of_fourths
-from mcverify.laws.law import BlockMoments, FourthMoments, Law, Of, side
+from mcverify.laws.law import BlockMoments, FourthMoments, Law, Of
 from mcverify.laws.normal_tokens import of_normal_tokens
 from mcverify.laws.score_contraction import applied, product, square_of_form
 from mcverify.laws.score_moments import ScoreMoments, score_moments
@@ -28,10 +29,8 @@ def block_moments(
     >>> block_moments(laws.memory(laws.normal, 0.5), 64, 1, "all").of_squares  # 2·64² + 6·64
     8576.0
     """
-    width, independent = width or d_k, getattr(law, "tokens_independent", False)
-    normal = None
-    if of == "mean" or not independent:
-        normal = getattr(law, "normal_tokens", lambda tokens: None)(tokens)
+    width, independent = width or d_k, known(law).tokens_independent
+    normal = known(law).normal_tokens(tokens) if of == "mean" or not independent else None
     if of == "mean":  # which is the score of the mean query and the mean key
         return normal and of_normal_tokens(
             tuple(x.mean(keepdims=True) for x in normal), width, "matched")
@@ -46,8 +45,7 @@ def block_moments(
                             found.square_variance(tokens, of))
     if normal is not None:
         return of_normal_tokens(normal, width, of)
-    ask = getattr(law, "block_moments", None)
-    return None if ask is None else ask(d_k, tokens, of, width)
+    return known(law).block_moments(d_k, tokens, of, width)
 
 
 @lru_cache(maxsize=256)
@@ -62,10 +60,9 @@ def fourth_moments(law: Any, d_k: int, tokens: int) -> FourthMoments | None:
     >>> fourth_moments(laws.rademacher, 2, 1)  # s² is 0 or 4, (s⁴ − 8s²)/4 is 0 or −4
     FourthMoments(variance=2.0, kurtosis=2.0, of_fourths=4.0)
     """
-    if not getattr(law, "tokens_independent", False) or law.coupled:
+    if not known(law).tokens_independent or law.coupled:
         return None
-    ask = getattr(law, "powers", lambda which: None)
-    q, k, scores = ask("q"), ask("k"), _scores(law, d_k, d_k)
+    q, k, scores = known(law).powers("q"), known(law).powers("k"), _scores(law, d_k, d_k)
     if q is None or k is None or scores is None:
         return None
     kurtosis = scores.fourth / scores.variance**2
@@ -75,7 +72,7 @@ def fourth_moments(law: Any, d_k: int, tokens: int) -> FourthMoments | None:
 
 def _of_vectors(law: Law, which: Literal["q", "k"], d_k: int, tokens: int) -> BlockMoments:
     """Of all coordinates about their common mean; tokens are independent."""
-    m, image = law.moments(d_k), side(law, which, d_k).image
+    m, image = law.moments(d_k), known(law).side(which, d_k).image
     means, cov = (m.mean_q, m.cov_q) if which == "q" else (m.mean_k, m.cov_k)
     mean = float(means.mean())
     off, squares = means - mean, math.nan

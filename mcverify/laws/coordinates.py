@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import erfc, gammainc
 
+from mcverify.laws.base import LawBase
 from mcverify.laws.fourth_powers import Powers
-from mcverify.laws.law import Law, LawBase, Moments, Pair, Rng, Which, require, require_law
+from mcverify.laws.law import Law, Moments, Pair, Rng, Which
 from mcverify.laws.side import Array, Image, Side, Sizes
 
 Sample = Callable[[Rng, tuple[int, ...]], Array]
@@ -161,18 +162,6 @@ exponential = Iid("exponential", _exponential, 9.0, skewness=2.0, atoms=(),
                   higher=(44.0, 265.0, 1854.0, 14833.0))
 
 STANDARD = (normal, rademacher, uniform, laplace)
-# Laws of any law, which may go around one that takes only independent coordinates.
-TRANSFORMS = ("clipped", "layer_norm", "quantised", "rms_norm", "rotary", "scaled", "shifted",
-              "unit_norm")
-
-
-def require_iid(law: Law, kind: str) -> None:
-    """Raise ValueError unless what a law of this kind is made of has iid coordinates."""
-    require_law(law, kind)
-    word = str(law).partition("[")[0]
-    around = f", and put {word} around {kind}, not inside" if word in TRANSFORMS else ""
-    require(isinstance(law, Iid), f"{kind}: the base law {law} must have independent coordinates; "
-                                  f"use laws.normal, or another law of one coordinate{around}")
 
 
 def draw_side(

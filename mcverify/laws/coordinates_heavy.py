@@ -3,11 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from mcverify.laws.coordinates import Iid
-from mcverify.laws.law import Rng, require
+from mcverify.laws.law import Rng
+from mcverify.laws.parameters import Range, checked
 from mcverify.laws.side import Array
 
 
@@ -22,7 +24,11 @@ class Drawn:
         return self.function(rng, shape, self.parameter)
 
 
-def student_t(df: float) -> Iid:
+@checked
+def student_t(df: Annotated[float, Range(0.05, rule=(
+    "at least 0.05, below which draws overflow, and finite; use laws.normal for the limit"),
+    order=True)],
+) -> Iid:
     """Student's t, scaled to variance 1 where it has a variance (df > 2), raw otherwise.
 
     Absolute moments exist below order ``df``. Raises ValueError unless 0.05 ≤ df < inf.
@@ -30,8 +36,6 @@ def student_t(df: float) -> Iid:
     >>> str(student_t(5)), student_t(5).fourth_moment, student_t(5).finite_moments
     ('student_t-5', 9.0, 5.0)
     """
-    require(0.05 <= df < math.inf, f"student_t(df={df}): df must be at least 0.05, below which "
-                                   "draws overflow, and finite; use laws.normal for the limit")
     return Iid(
         f"student_t-{df:.12g}",
         Drawn(_student_t, df),
@@ -51,7 +55,10 @@ def _student_t(rng: Rng, shape: tuple[int, ...], df: float) -> Array:
     return math.sqrt((df - 2) / df) * x if df > 2 else x
 
 
-def sparse(share: float) -> Iid:
+@checked
+def sparse(
+    share: Annotated[float, Range(0, 1, "above 0 and at most 1; use e.g. sparse(0.1)", above=True)],
+) -> Iid:
     """Zero, but for a ``share`` of the coordinates that are N(0, 1/share): variance 1.
 
     Raises ValueError unless 0 < share <= 1.
@@ -59,8 +66,6 @@ def sparse(share: float) -> Iid:
     >>> str(sparse(0.1)), round(sparse(0.1).fourth_moment, 12)
     ('sparse-0.1', 30.0)
     """
-    require(0 < share <= 1, f"sparse(share={share}): the share of coordinates that are not 0 must "
-                            "be above 0 and at most 1; use e.g. sparse(0.1)")
     return Iid(f"sparse-{share:.12g}", Drawn(_sparse, share), fourth_moment=3 / share,
                symmetric=True, atoms=((0.0, 1 - share),))
 
@@ -72,7 +77,11 @@ def _sparse(rng: Rng, shape: tuple[int, ...], share: float) -> Array:
     return x
 
 
-def stable(alpha: float) -> Iid:
+@checked
+def stable(
+    alpha: Annotated[float, Range(0.1, 2, "at least 0.1 and at most 2; use e.g. stable(1.5)",
+                                  order=True)],
+) -> Iid:
     """The symmetric α-stable law: sums of d coordinates have its own shape, d^(1/α) times as wide.
 
     Its characteristic function is exp(−abs(t)^α), so α = 1 is the Cauchy law. α = 2, the only one
@@ -86,8 +95,6 @@ def stable(alpha: float) -> Iid:
     >>> stable(2).variance, stable(2).fourth_moment
     (1.0, 3.0)
     """
-    require(0.1 <= alpha <= 2, f"stable(alpha={alpha}): alpha must be at least 0.1 and at most 2; "
-                               "use e.g. stable(1.5)")
     light = alpha == 2
     return Iid(
         f"stable-{alpha:.12g}",

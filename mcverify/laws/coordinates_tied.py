@@ -4,12 +4,15 @@ import math
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import mul
+from typing import Annotated
 
 import numpy as np
 
-from mcverify.laws.coordinates import Iid, normal, rademacher, require_iid
+from mcverify.laws.base import LawBase
+from mcverify.laws.coordinates import Iid, normal, rademacher
 from mcverify.laws.fourth_powers import Powers
-from mcverify.laws.law import LawBase, Moments, Pair, Rng, Which, require, require_between
+from mcverify.laws.law import Moments, Pair, Rng, Which
+from mcverify.laws.parameters import Base, Range, Share
 from mcverify.laws.side import Array, Image, Side
 
 
@@ -18,11 +21,7 @@ class Equicorrelated(LawBase):
     """Any two coordinates of a vector have correlation ``rho``: x_i = √(1−ρ) z_i + √ρ c."""
 
     base: Iid
-    rho: float
-
-    def __post_init__(self) -> None:
-        require_iid(self.base, self.kind)
-        require_between(0, self.rho, 1, self.kind, "rho")
+    rho: Share
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k + 1)  # the last column is the common part
@@ -49,15 +48,9 @@ class CommonScale(LawBase):
     of unit variance. Coordinates are uncorrelated, yet dependent.
     """
 
-    base: Iid
-    df: float
-
-    def __post_init__(self) -> None:
-        require_iid(self.base, self.kind)
-        require(self.base.mean == 0, f"common_scale: the base law {self.base} must have mean 0; "
-                                     "shift afterwards: shifted(common_scale(…), mean)")
-        require(self.df > 2, f"common_scale(df={self.df}): df must be above 2, else the scale "
-                             "has no second moment")
+    base: Annotated[Iid, Base(moments=1)]
+    df: Annotated[float, Range(2, rule="above 2, else the scale has no second moment, and finite",
+                               above=True, order=True)]
 
     @property
     def finite_moments(self) -> float:
@@ -99,13 +92,9 @@ class MultivariateT(LawBase):
     df/χ²(df). At ρ = 0 coordinates are uncorrelated but large together: ``common_scale``.
     """
 
-    df: float
-    rho: float
-
-    def __post_init__(self) -> None:
-        require(0 < self.df < math.inf, f"multivariate_t(df={self.df}): df must be positive and "
-                                        "finite; use equicorrelated(normal, rho)")
-        require_between(0, self.rho, 1, self.kind, "rho")
+    df: Annotated[float, Range(0, rule="positive and finite; use equicorrelated(normal, rho)",
+                               above=True, order=True)]
+    rho: Share
 
     @property
     def finite_moments(self) -> float:

@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.laws.coordinates import Iid, normal, require_iid
-from mcverify.laws.law import digest, require, require_between
+from mcverify.laws.coordinates import Iid, normal
+from mcverify.laws.law import digest, require
 from mcverify.laws.linear_image import Linear, linear
+from mcverify.laws.parameters import Correlation, Range, Real, checked
 from mcverify.laws.side import Array
 
 # Rounding leaves a covariance of low rank with eigenvalues a little below 0: this much of the
@@ -58,7 +59,8 @@ class LogSpread:
         return np.asarray(np.sqrt(variances / variances.mean()))
 
 
-def autoregressive(base: Iid, rho: float) -> Linear:
+@checked
+def autoregressive(base: Iid, rho: Correlation) -> Linear:
     """Coordinates i and j of a vector have correlation ρ^abs(i−j), and variance 1 (of the base).
 
     >>> from mcverify import laws
@@ -67,13 +69,14 @@ def autoregressive(base: Iid, rho: float) -> Linear:
            [0.5 , 1.  , 0.5 ],
            [0.25, 0.5 , 1.  ]])
     """
-    require_iid(base, "autoregressive")
-    require_between(-1, rho, 1, "autoregressive", "rho")
     root = Lagged(float(rho))
     return Linear(f"autoregressive[{base}-{rho:.12g}]", base, root, root)
 
 
-def low_rank(base: Iid, rank: int) -> Linear:
+@checked
+def low_rank(
+    base: Iid, rank: Annotated[int, Range(1, rule="a whole number of at least 1", whole=True)],
+) -> Linear:
     """Coordinates of variance 1 that span ``rank`` dimensions, the same for q and k, equally.
 
     The covariance is d_k/rank times a projection, so Var(q·k) = d_k²/rank. Up to d_k = rank the
@@ -84,21 +87,17 @@ def low_rank(base: Iid, rank: int) -> Linear:
     >>> np.linalg.eigvalsh(cov).round(9).tolist()[-3:], np.diag(cov).round(9).tolist() == [1.0] * 8
     ([0.0, 4.0, 4.0], True)
     """
-    require_iid(base, "low_rank")
-    require(isinstance(rank, int) and rank >= 1, f"low_rank(rank={rank}): rank must be a whole "
-                                                 "number of at least 1")
     return Linear(f"low_rank[{base}-{rank}]", base, Harmonic(rank), Harmonic(rank))
 
 
-def unequal(base: Iid, decades: float) -> Linear:
+@checked
+def unequal(base: Iid, decades: Real) -> Linear:
     """Independent coordinates whose variances fall by ``decades`` powers of ten, with mean 1.
 
     >>> from mcverify import laws
     >>> np.diag(unequal(laws.normal, 2).moments(3).cov_k).round(12).tolist()
     [2.702702702703, 0.27027027027, 0.027027027027]
     """
-    require_iid(base, "unequal")
-    require(math.isfinite(decades), f"unequal(decades={decades}): decades must be finite")
     return Linear(f"unequal[{base}-{decades:.12g}]", base, LogSpread(decades), LogSpread(decades))
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.laws.coordinates import Iid, require_iid
-from mcverify.laws.law import LawBase, Moments, Pair, Rng, Which, digest, require
+from mcverify.laws.base import LawBase
+from mcverify.laws.coordinates import Iid
+from mcverify.laws.law import Moments, Pair, Rng, Which, digest, require
 from mcverify.laws.side import Array, Side, Views
 
 Root = Callable[[int], Array]  # d_k -> (d_k, m), or (d_k,) for a diagonal
@@ -137,7 +138,6 @@ def linear(
     'rising[normal]'
     """
     word = "_".join(["joint"] * joint + ([name] if name else [])) or "linear"
-    require_iid(base, word)
     roots = _root(root_q, word, name), _root(root_q if root_k is None else root_k, word, name)
     means = _mean(mean_q, word), _mean(mean_k, word)
     given = [root for root in roots if isinstance(root, Given)]

@@ -2,7 +2,8 @@
 
 import math
 
-from mcverify.laws.law import Law, joint
+from mcverify.laws.base import known
+from mcverify.laws.law import Law
 from mcverify.laws.q_tied_to_k import Identical, RandomSign
 from mcverify.laws.score_contraction import applied, odd, product
 from mcverify.laws.side import Image
@@ -23,10 +24,10 @@ def matched_moments(law: Law, d_k: int, width: int) -> tuple[float, float, float
         length, spread, third, fourth = _sum_of_alike(products, width)
         fourth += 4 * length * third + 6 * length**2 * spread + length**4
         return 0.0, spread + length**2, fourth
-    if (products := getattr(law, "coordinate_products", lambda: None)()) is not None:
+    if (products := known(law).coordinate_products()) is not None:
         mean, variance, _, fourth = _sum_of_alike(products, width)
         return mean, variance, fourth
-    views = joint(law, d_k)
+    views = known(law).joint(d_k)
     return None if views is None else _quadratic_form(*(view.first(width) for view in views))
 
 

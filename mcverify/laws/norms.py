@@ -8,6 +8,7 @@ import numpy as np
 from mcverify.attention import vectors
 from mcverify.laws.law import Pair
 from mcverify.laws.normed_axes import Axes, normed
+from mcverify.laws.parameters import NotNegative, Real
 from mcverify.laws.side import Array, Image, Side
 from mcverify.laws.transforms import Transformed, alike
 
@@ -28,8 +29,8 @@ class LayerNorm(Transformed):
            [-1.,  1.]])
     """
 
-    gain: float = 1.0
-    epsilon: float = 0.0
+    gain: Real = 1.0
+    epsilon: NotNegative = 0.0
 
     def function(self, x: Array) -> Array:
         return np.asarray(vectors.layer_norm(x, self.gain, epsilon=self.epsilon), np.float64)
@@ -72,8 +73,8 @@ class RmsNorm(Transformed):
     [[4.0, 0.0], [0.0, 4.0]]
     """
 
-    gain: float = 1.0
-    epsilon: float = 0.0
+    gain: Real = 1.0
+    epsilon: NotNegative = 0.0
 
     def function(self, x: Array) -> Array:
         return np.asarray(vectors.rms_norm(x, self.gain, self.epsilon), np.float64)

@@ -2,25 +2,15 @@
 
 import math
 from dataclasses import Field, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from mcverify.laws.base import LawBase, known
 from mcverify.laws.coordinates import Iid, draw_side
 from mcverify.laws.initialisation import Initialisation
-from mcverify.laws.law import (
-    BlockMoments,
-    Law,
-    LawBase,
-    Moments,
-    Of,
-    Pair,
-    Rng,
-    Which,
-    require,
-    require_law,
-    side,
-)
+from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which, require
+from mcverify.laws.parameters import Positive, Range
 from mcverify.laws.projected_tokens import of_projected_tokens
 from mcverify.laws.side import Array, Side, Views
 
@@ -55,24 +45,20 @@ class Projected(LawBase):
 
     base: Law
     initialisation: Initialisation
-    width: int
-    gain: float = 1.0
-    weights: int | None = None
+    width: Annotated[int, Range(
+        1, rule="a whole number of at least 1; pass the number of coordinates of an input",
+        whole=True)]
+    gain: Positive = 1.0
+    weights: Annotated[int | None, Range(
+        0, rule="a seed, a whole number of at least 0, or None for new weights in every block",
+        whole=True)] = None
     shared: bool = True
 
     def __post_init__(self) -> None:
-        require_law(self.base, "projected")
+        super().__post_init__()
         require(isinstance(self.initialisation, Initialisation),
                 f"projected: {self.initialisation!r} is not an initialisation; use e.g. "
                 "laws.initialisation.xavier()")
-        require(_whole(self.width) and self.width >= 1,
-                f"projected(width={self.width!r}): must be a whole number of at least 1; pass the "
-                "number of coordinates of an input")
-        require(0 < self.gain < math.inf,
-                f"projected(gain={self.gain}): gain must be positive and finite; use e.g. 1.0")
-        require(self.weights is None or (_whole(self.weights) and self.weights >= 0),
-                f"projected(weights={self.weights!r}): must be a seed, a whole number of at least "
-                "0, or None for new weights in every block")
 
     @property
     def coupled(self) -> bool:
@@ -129,18 +115,19 @@ class Projected(LawBase):
 
     @property
     def tokens_independent(self) -> bool:
-        return self.weights is not None and getattr(self.base, "tokens_independent", False)
+        return self.weights is not None and known(self.base).tokens_independent
 
     def side(self, which: Which, d_k: int) -> Side:
         """The image of an input under fixed weights."""
         if self.weights is None:
             return Side()
         w = self.weights_at(d_k)[which == "k"]
-        return Side(image=side(self.base, "q" if self.shared else which, self.width).mapped(w.T))
+        x = known(self.base).side("q" if self.shared else which, self.width)
+        return Side(image=x.mapped(w.T))
 
     def joint(self, d_k: int) -> Views | None:
         """Two views of one input, if that is an image with r = 1."""
-        x = side(self.base, "q", self.width)
+        x = known(self.base).side("q", self.width)
         if not self.shared or self.weights is None or x.image is None or x.image.scale_fourth != 1:
             return None
         w_q, w_k = self.weights_at(d_k)
@@ -189,10 +176,6 @@ def root(x: Array) -> Array:
     array([[[5.]]])
     """
     return np.swapaxes(np.linalg.qr(np.swapaxes(x, -1, -2), mode="r"), -1, -2)
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 projected = Projected

@@ -5,19 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcverify.laws.coordinates import Iid, draw_side, normal, rademacher, require_iid
+from mcverify.laws.base import LawBase, known
+from mcverify.laws.coordinates import Iid, draw_side, normal, rademacher
 from mcverify.laws.fourth_powers import Powers
-from mcverify.laws.law import (
-    Law,
-    LawBase,
-    Moments,
-    Pair,
-    Rng,
-    Which,
-    require_between,
-    require_law,
-    side,
-)
+from mcverify.laws.law import Law, Moments, Pair, Rng, Which
+from mcverify.laws.parameters import Correlation
 from mcverify.laws.side import Array, Side, Views
 
 
@@ -27,10 +19,6 @@ class Independent(LawBase):
 
     q: Law
     k: Law
-
-    def __post_init__(self) -> None:
-        require_law(self.q, self.kind)
-        require_law(self.k, self.kind)
 
     @property
     def finite_moments(self) -> float:
@@ -46,18 +34,16 @@ class Independent(LawBase):
 
     @property
     def tokens_independent(self) -> bool:
-        return all(getattr(law, "tokens_independent", False) for law in (self.q, self.k))
+        return known(self.q).tokens_independent and known(self.k).tokens_independent
 
     def side(self, which: Which, d_k: int) -> Side:
-        return side(self.q if which == "q" else self.k, which, d_k)
+        return known(getattr(self, which)).side(which, d_k)
 
     def powers(self, which: Which) -> Powers | None:
-        ask = getattr(self.q if which == "q" else self.k, "powers", None)
-        return None if ask is None else ask(which)
+        return known(getattr(self, which)).powers(which)
 
     def normal_tokens(self, tokens: int) -> tuple[Array, Array, Array] | None:
-        q, k = (getattr(law, "normal_tokens", lambda tokens: None)(tokens)
-                for law in (self.q, self.k))
+        q, k = known(self.q).normal_tokens(tokens), known(self.k).normal_tokens(tokens)
         return q and k and (q[0], k[1], 0 * q[0])
 
 
@@ -66,12 +52,8 @@ class Correlated(LawBase):
     """A token's key follows its own query, coordinate by coordinate: k = ρq + √(1−ρ²) z."""
 
     base: Iid
-    rho: float
+    rho: Correlation
     coupled = True
-
-    def __post_init__(self) -> None:
-        require_iid(self.base, self.kind)
-        require_between(-1, self.rho, 1, self.kind, "rho")
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, z = self.base.draw(rng, blocks, tokens, d_k)
@@ -112,9 +94,6 @@ class Identical(LawBase):
     coupled = True
     key_is_query = True
 
-    def __post_init__(self) -> None:
-        require_iid(self.base, self.kind)
-
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q = self.base.sample(rng, (blocks, tokens, d_k))
         return q, q
@@ -142,9 +121,6 @@ class RandomSign(LawBase):
 
     base: Iid
     coupled = True
-
-    def __post_init__(self) -> None:
-        require_iid(self.base, self.kind)
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q = self.base.sample(rng, (blocks, tokens, d_k))

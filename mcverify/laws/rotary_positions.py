@@ -1,22 +1,14 @@
 """Laws whose queries are rotated against their keys, as rotary positions do."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
 from mcverify.attention import vectors
-from mcverify.laws.law import (
-    Law,
-    LawBase,
-    Moments,
-    Pair,
-    Rng,
-    Which,
-    joint,
-    require,
-    require_law,
-    side,
-)
+from mcverify.laws.base import LawBase, known
+from mcverify.laws.law import Law, Moments, Pair, Rng, Which
+from mcverify.laws.parameters import Positive, Range
 from mcverify.laws.side import Array, Side, Views
 
 
@@ -35,14 +27,12 @@ class Rotary(LawBase):
     """
 
     base: Law
-    distance: int
-    theta: float = 10000.0
-    pairing: str = "halves"
+    distance: Annotated[int, Range(rule="an int, as positions are whole numbers", whole=True)]
+    theta: Positive = 10000.0
+    pairing: Literal["halves", "neighbours"] = "halves"
 
     def __post_init__(self) -> None:
-        require_law(self.base, self.kind)
-        require(isinstance(self.distance, int), f"rotary(distance={self.distance!r}): positions "
-                                                "are whole numbers; use an int")
+        super().__post_init__()
         self._turned(np.ones(2))  # refuses what it does not take
 
     def _turned(self, x: Array) -> Array:
@@ -63,13 +53,13 @@ class Rotary(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         """A rotation leaves 0 where it is."""
-        base = side(self.base, which, d_k)
+        base = known(self.base).side(which, d_k)
         if which == "k":
             return base
         return Side(all_zero=base.all_zero, image=base.mapped(self._turned(np.eye(d_k)).T))
 
     def joint(self, d_k: int) -> Views | None:
-        base = joint(self.base, d_k)
+        base = known(self.base).joint(d_k)
         return base and (base[0].mapped(self._turned(np.eye(d_k)).T), base[1])
 
 

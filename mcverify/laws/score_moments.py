@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from mcverify.laws.law import Law, side
+from mcverify.laws.base import known
+from mcverify.laws.law import Law, Which
 from mcverify.laws.matched_moments import matched_moments
 from mcverify.laws.score_contraction import (
     applied,
@@ -21,6 +22,7 @@ from mcverify.laws.score_contraction import (
 from mcverify.laws.side import Array
 
 Pairs = Literal["all", "other", "matched"]
+WHICH: tuple[Which, ...] = ("q", "k")
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,10 @@ def score_moments(law: Law, d_k: int, width: int | None = None) -> ScoreMoments 
     >>> score_moments(laws.memory(laws.normal, 0.5), 64) is None
     True
     """
-    if not getattr(law, "tokens_independent", False):
+    if not known(law).tokens_independent:
         return None
     width = width or d_k
-    q, k = side(law, "q", d_k).image, side(law, "k", d_k).image
+    q, k = (known(law).side(which, d_k).image for which in WHICH)
     if q is None or k is None:
         return _second_order(law, d_k, width)
     q, k = q.first(width).narrowed(), k.first(width).narrowed()
@@ -162,7 +164,7 @@ def _second_order(law: Law, d_k: int, width: int) -> ScoreMoments:
     cov_q, cov_k = m.cov_q[:width, :width], m.cov_k[:width, :width]
     query_share, key_share = float(mean_k @ cov_q @ mean_k), float(mean_q @ cov_k @ mean_q)
     variance = float(np.sum(cov_q * cov_k)) + query_share + key_share
-    sides = [side(law, which, d_k) for which in ("q", "k")]
+    sides = [known(law).side(which, d_k) for which in WHICH]
     longest_q, longest_k = (each.longest for each in sides)
     fourth = shared_query = shared_key = unknown
     if max(longest_q, longest_k) < math.inf and not (mean_q.any() or mean_k.any()):

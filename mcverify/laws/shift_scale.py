@@ -1,22 +1,12 @@
 """Laws whose queries and keys are those of another law, shifted or scaled."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcverify.laws.law import (
-    Law,
-    LawBase,
-    Moments,
-    Pair,
-    Rng,
-    Which,
-    joint,
-    require,
-    require_law,
-    side,
-)
+from mcverify.laws.base import LawBase, known
+from mcverify.laws.law import Law, Moments, Pair, Rng, Which
+from mcverify.laws.parameters import Positive, Real
 from mcverify.laws.side import Array, Side, Views
 
 
@@ -25,15 +15,11 @@ class Shifted(LawBase):
     """``mean`` added to every coordinate of q and of k."""
 
     base: Law
-    mean: float
-
-    def __post_init__(self) -> None:
-        require_law(self.base, self.kind)
-        require(math.isfinite(self.mean), f"shifted(mean={self.mean}): mean must be finite")
+    mean: Real
 
     @property
     def key_is_query(self) -> bool:
-        return getattr(self.base, "key_is_query", False)
+        return known(self.base).key_is_query
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
@@ -45,12 +31,12 @@ class Shifted(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         """Coordinates that are equal stay so; symmetry about 0 is lost."""
-        base = side(self.base, which, d_k)
+        base = known(self.base).side(which, d_k)
         image = base.image and replace(base.image, mean=base.image.mean + self.mean)
         return replace(base.mixed(image), symmetric=False, all_equal=base.all_equal)
 
     def joint(self, d_k: int) -> Views | None:
-        base = joint(self.base, d_k)
+        base = known(self.base).joint(d_k)
         if base is None:
             return None
         q, k = (replace(image, mean=image.mean + self.mean) for image in base)
@@ -62,13 +48,8 @@ class Scaled(LawBase):
     """The queries of a law times ``std_q``, its keys times ``std_k``: variances that are not 1."""
 
     base: Law
-    std_q: float
-    std_k: float
-
-    def __post_init__(self) -> None:
-        require_law(self.base, self.kind)
-        for name, std in (("std_q", self.std_q), ("std_k", self.std_k)):
-            require(0 < std < math.inf, f"scaled({name}={std}): must be positive and finite")
+    std_q: Positive
+    std_k: Positive
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
@@ -81,7 +62,7 @@ class Scaled(LawBase):
 
     def side(self, which: Which, d_k: int) -> Side:
         """A positive factor changes neither symmetries nor which coordinates are equal."""
-        base, std = side(self.base, which, d_k), self.std_q if which == "q" else self.std_k
+        base, std = known(self.base).side(which, d_k), getattr(self, f"std_{which}")
         atoms, sizes = base.atoms, base.sizes
 
         def larger(p: int, b: Array) -> Pair:
@@ -94,7 +75,7 @@ class Scaled(LawBase):
                        longest=std * base.longest, axes=None)
 
     def joint(self, d_k: int) -> Views | None:
-        base, stds = joint(self.base, d_k), np.full((2, d_k), [[self.std_q], [self.std_k]])
+        base, stds = known(self.base).joint(d_k), np.full((2, d_k), [[self.std_q], [self.std_k]])
         return base and (base[0].mapped(stds[0]), base[1].mapped(stds[1]))
 
 

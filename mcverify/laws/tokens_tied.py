@@ -6,33 +6,18 @@ it changes how a block's scores vary together, and for ``topic`` the score of ev
 
 import math
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
-from mcverify.laws.coordinates import Iid, normal, require_iid
-from mcverify.laws.law import (
-    BlockMoments,
-    Law,
-    LawBase,
-    Moments,
-    Of,
-    Pair,
-    Rng,
-    Which,
-    require,
-    require_between,
-    require_law,
-    side,
-)
+from mcverify.laws.base import LawBase, known
+from mcverify.laws.coordinates import Iid, normal
+from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which
+from mcverify.laws.parameters import Base, Correlation, Share
 from mcverify.laws.score_moments import score_moments
 from mcverify.laws.side import Array, Side, Views
 
-
-def _require_centred(law: Iid, name: str) -> None:
-    require_iid(law, name)
-    require(law.mean == 0 and math.isfinite(law.variance),
-            f"{name}: the base law {law} must have mean 0 and a variance; shift afterwards: "
-            f"shifted({name}(…), mean)")
+Centred = Annotated[Iid, Base(moments=2)]
 
 
 @dataclass(frozen=True)
@@ -45,13 +30,9 @@ class Memory(LawBase):
     gives; scores of one block are correlated, so the block's mean score varies more.
     """
 
-    base: Iid
-    rho: float
+    base: Centred
+    rho: Correlation
     tokens_independent = False
-
-    def __post_init__(self) -> None:
-        _require_centred(self.base, self.kind)
-        require_between(-1, self.rho, 1, self.kind, "rho")
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
@@ -99,14 +80,10 @@ class Topic(LawBase):
     not hold; ``theory.topic_mean``, ``topic_variance`` and ``matched_variance`` do.
     """
 
-    base: Iid
-    strength: float
+    base: Centred
+    strength: Share
     coupled = True
     tokens_independent = False
-
-    def __post_init__(self) -> None:
-        _require_centred(self.base, self.kind)
-        require_between(0, self.strength, 1, self.kind, "strength")
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, k = self.base.draw(rng, blocks, tokens, d_k)
@@ -149,13 +126,8 @@ class SharedQuery(LawBase):
     tokens different ones, and given the query they are all of its length.
     """
 
-    base: Law
+    base: Annotated[Law, Base(coupled=False)]
     tokens_independent = False
-
-    def __post_init__(self) -> None:
-        require_law(self.base, self.kind)
-        require(not self.base.coupled, f"shared_query: under the base law {self.base} a query "
-                                       "belongs to one key; use a law with independent q and k")
 
     def draw(self, rng: Rng, blocks: int, tokens: int, d_k: int) -> Pair:
         q, _ = self.base.draw(rng, blocks, 1, d_k)
@@ -166,7 +138,7 @@ class SharedQuery(LawBase):
         return self.base.moments(d_k)
 
     def side(self, which: Which, d_k: int) -> Side:
-        return side(self.base, which, d_k)
+        return known(self.base).side(which, d_k)
 
     def block_moments(
         self, d_k: int, tokens: int, of: Of, width: int

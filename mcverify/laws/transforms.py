@@ -6,25 +6,16 @@ declared where symmetry or a closed form gives them exactly, and are nan elsewhe
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
 from mcverify.attention import vectors
-from mcverify.laws.law import (
-    BlockMoments,
-    Law,
-    LawBase,
-    Moments,
-    Of,
-    Pair,
-    Rng,
-    Which,
-    require,
-    require_law,
-    side,
-)
+from mcverify.laws.base import LawBase, known
+from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which
 from mcverify.laws.normed_axes import Axes
+from mcverify.laws.parameters import Positive, Range
 from mcverify.laws.real_tokens import Measured
 from mcverify.laws.side import Array, Image, Side, Sizes
 
@@ -41,10 +32,7 @@ class Transformed(LawBase, ABC):
     base: Law
 
     def __post_init__(self) -> None:
-        require_law(self.base, self.kind)
-        for name in [field.name for field in fields(self)[1:]]:
-            value = getattr(self, name)
-            require(math.isfinite(value), f"{self.kind}({name}={value}): {name} must be finite")
+        super().__post_init__()
         self.function(np.ones(1))  # refuses what it does not take
 
     @property
@@ -53,7 +41,7 @@ class Transformed(LawBase, ABC):
 
     @property
     def key_is_query(self) -> bool:
-        return getattr(self.base, "key_is_query", False)
+        return known(self.base).key_is_query
 
     @abstractmethod
     def function(self, x: Array) -> Array:
@@ -80,8 +68,8 @@ class Transformed(LawBase, ABC):
         return self.function(q), self.function(k)
 
     def moments(self, d_k: int) -> Moments:
-        mean_q, cov_q = self.after(side(self.base, "q", d_k), d_k)
-        mean_k, cov_k = self.after(side(self.base, "k", d_k), d_k)
+        mean_q, cov_q = self.after(known(self.base).side("q", d_k), d_k)
+        mean_k, cov_k = self.after(known(self.base).side("k", d_k), d_k)
         cross = cov_q if self.key_is_query else np.full((d_k, d_k), math.nan if self.coupled else 0)
         return Moments(mean_q, mean_k, cov_q, cov_k, cross)
 
@@ -95,7 +83,7 @@ class Transformed(LawBase, ABC):
         return replace(self.base, q=q, k=k).block_moments(d_k, tokens, of, width)
 
     def side(self, which: Which, d_k: int) -> Side:
-        x = side(self.base, which, d_k)
+        x = known(self.base).side(which, d_k)
         image = self.image(x, d_k)
         return Side(image=image, longest=self.longest(d_k),
                     axes=None if image else self.axes(x, d_k))
@@ -137,7 +125,7 @@ class Clipped(OneByOne):
     ('clipped[rademacher-0.5]', [[0.25]])
     """
 
-    bound: float
+    bound: Positive
 
     def function(self, x: Array) -> Array:
         return np.asarray(vectors.clip(x, self.bound), np.float64)
@@ -157,8 +145,8 @@ class Quantised(OneByOne):
     ('quantised[rademacher-2-3]', [[0.0]])
     """
 
-    bits: int
-    bound: float
+    bits: Annotated[int, Range(2, 16, "a whole number from 2 to 16", whole=True)]
+    bound: Positive
 
     def function(self, x: Array) -> Array:
         return np.asarray(vectors.quantise(x, self.bits, self.bound), np.float64)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.laws.law import joint
+from mcverify.laws.base import known
 
 if TYPE_CHECKING:
     from mcverify.laws import Law, Moments
@@ -118,7 +118,7 @@ def matched_variance(law: "Law", d_k: int) -> float:
     """
     if not law.coupled:
         return dot_variance(law, d_k)
-    views = joint(law, d_k)
+    views = known(law).joint(d_k)
     if views is None:
         raise ValueError(f"matched_variance({law}): known for q and k that are linear in the same "
                          "coordinates, as laws.linear(…, joint=True); if they are jointly normal "

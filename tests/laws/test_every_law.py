@@ -15,7 +15,7 @@ from mcverify import laws
 from mcverify.laws import initialisation as init
 from mcverify.laws.coordinates import Iid
 from mcverify.laws.covariance import Lagged
-from mcverify.laws.law import Law, side
+from mcverify.laws.law import Law
 
 NORMAL, COIN = laws.normal, laws.rademacher
 COV = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.3], [0.0, -0.3, 0.5]])
@@ -148,7 +148,7 @@ def test_moments_that_do_not_exist_are_not_declared(law):
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_what_is_known_of_a_side_holds_of_the_draws(law, which):
     d_k = width(law)
-    known = side(law, which, d_k)
+    known = law.side(which, d_k)
     x = law.draw(np.random.default_rng(3), 4096, 1, d_k)["qk".index(which)][:, 0]
     y = np.tanh(x)  # has every moment
     size = stats.rankdata(abs(x), axis=0) / len(x) - (len(x) + 1) / 2 / len(x)
@@ -176,7 +176,7 @@ def test_what_is_known_of_a_side_holds_of_the_draws(law, which):
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_image_has_the_moments_up_to_the_fourth_of_the_draws(law, which):
     d_k = width(law)
-    image, m = side(law, which, d_k).image, law.moments(d_k)
+    image, m = law.side(which, d_k).image, law.moments(d_k)
     if image is None:
         return
     np.testing.assert_allclose(image.mean, m.mean_q if which == "q" else m.mean_k, atol=1e-12)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mcverify import laws, theory
 from mcverify.attention import matched_scores, other_scores, scores
 from mcverify.laws import score_moments
+from mcverify.laws.base import LawBase
 from mcverify.laws.coordinates import Iid
-from mcverify.laws.law import LawBase
 from mcverify.laws.side import Image, Side
 
 PAIRS = {"all": scores, "other": other_scores, "matched": matched_scores}
