@@ -40,7 +40,7 @@ def laws(
     Raises ValueError for an unknown family, and if no law has all that is asked for.
 
     >>> from hypothesis import find
-    >>> str(find(laws(), lambda law: law.coupled))
+    >>> str(find(laws(coupled=True), lambda law: True))
     'identical[normal]'
     """
     if family is not None and family not in FAMILIES | KINDS:

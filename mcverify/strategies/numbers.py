@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from mcverify.laws.law import Array
+from mcverify.laws.parameters import Range
 
 LEAST_ORDER = 0.5  # of drawn exponents and degrees of freedom: at 0.03 Student t draws infinities
 
@@ -67,18 +68,30 @@ def hundredths(low: float, high: float) -> SearchStrategy[float]:
     return n.map(lambda n: n / 100)
 
 
-def orders(above: float) -> SearchStrategy[float]:
-    """Degrees of freedom that give a law the moment of the order ``above``; none beyond 100.
+def numbers(range: Range, order: float) -> tuple[float, float, SearchStrategy[float]]:
+    """The least and the largest number that is drawn of a range, and all that are.
+
+    ``order`` is that of a moment which a law must have: ValueError where no number gives it.
 
     >>> from hypothesis import find
-    >>> find(orders(2), lambda df: df > 3), orders(float("inf")).is_empty
-    (4.0, True)
+    >>> low, high, drawn = numbers(Range(2, order=True), 6)
+    >>> low, find(drawn, lambda df: df > 7)
+    (6.01, 8.0)
     """
-    if above > 100:
-        return st.nothing()
-    whole = math.floor(above) + 1
-    return st.integers(whole, whole + 20).map(float) | hundredths(
-        max(LEAST_ORDER, above + 0.01), above + 20)
+    low, high = range.low, range.high
+    if range.whole:
+        low, high = (-1000, 1000) if low == -math.inf else (low, min(high, low + 7))
+        return low, high, st.integers(int(low), int(high))
+    low += 0.01 * range.above
+    if not range.order:
+        low, high = max(low, -3.0), min(high, 3.0)
+        return low, high, (st.just(1.0) if range.above else st.nothing()) | hundredths(low, high)
+    if order > 100:
+        raise ValueError(f"a moment of the order {order}: none beyond 100 is drawn")
+    low = min(max(low, LEAST_ORDER, order + 0.01), high)
+    high = min(high, low + 20)
+    whole = st.integers(math.ceil(low), math.floor(high)).map(float)
+    return low, high, whole | hundredths(low, high)
 
 
 # --- means and covariances --------------------------------------------------------------------
