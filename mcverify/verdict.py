@@ -1,9 +1,11 @@
 """From two intervals, the claimed and the measured one, to a verdict; and what errors may cost."""
 
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 FIRST_LOOK = 128  # enough for a theorem and a wide margin; a calibrated interval needs 512
 LOOKS = 27
+MAX_BLOCKS = 2**20  # at the last of them
 CASE_ERROR_RATE = 1e-10
 SUITE_ERROR_RATE = 1e-6
 LEAST_RATE = 2.0**-128  # of one of the states that the random generator may begin from
@@ -50,25 +52,29 @@ def overall(verdicts: list[Verdict]) -> Verdict:
     return Verdict.CONFIRMED
 
 
-def looks() -> list[tuple[int, int]]:
+def looks(max_blocks: int = MAX_BLOCKS) -> list[tuple[int, int]]:
     """The blocks that each look adds, as (start, stop): the first 128, then by turns half and a
-    third more.
+    third more, as long as no more than ``max_blocks`` are drawn in all.
 
-    >>> looks()[:4], looks()[-1][1]
-    ([(0, 128), (128, 192), (192, 256), (256, 384)], 1048576)
+    >>> looks()[:4], looks()[-1][1], looks(200)
+    ([(0, 128), (128, 192), (192, 256), (256, 384)], 1048576, [(0, 128), (128, 192)])
     """
-    stops = [FIRST_LOOK * (2 + look % 2) * 2 ** (look // 2) // 2 for look in range(LOOKS)]
-    return list(zip([0, *stops[:-1]], stops, strict=True))
+    found = [(0, FIRST_LOOK)]
+    while (after := FIRST_LOOK * (2 + len(found) % 2) * 2 ** (len(found) // 2) // 2) <= max_blocks:
+        found.append((found[-1][1], after))
+    return found
 
 
-def look_rate(error_rate: float, anytime: bool = False) -> float:
+def look_rate(error_rate: float, anytime: bool = False, max_blocks: int = MAX_BLOCKS) -> float:
     """What a look may spend of a case's error rate: its share, or all if the interval holds at all
     looks together.
 
-    >>> look_rate(2.7e-9), look_rate(2.7e-9, anytime=True)
-    (1e-10, 2.7e-09)
+    However many looks a run may take, each gets the same share, so that they sum to the rate.
+
+    >>> look_rate(2.7e-9), look_rate(2.7e-9, anytime=True), look_rate(3e-10, max_blocks=256)
+    (1e-10, 2.7e-09, 1e-10)
     """
-    return error_rate if anytime else error_rate / LOOKS
+    return error_rate if anytime else error_rate / len(looks(max_blocks))
 
 
 def check_rate(error_rate: float) -> None:
@@ -84,6 +90,64 @@ def check_rate(error_rate: float) -> None:
             f"error rate {error_rate:g}: the smallest that can be decided is {LEAST_RATE:.0e}, for "
             f"{looks()[-1][1]} blocks would do for less, but their draws come from one of 2^128 "
             f"states of the random generator; ask for {LEAST_RATE:.0e} or more")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a run judges, the same for all its cases; a results folder keeps to them.
+
+    Attributes
+    ----------
+    seed : all draws descend from it.
+    error_rate : how often at most the verdict on a case may be false.
+    margin_scale : what every margin is multiplied by, above 0 and at most 1.
+    max_blocks : there is no look beyond so many blocks.
+
+    Raises ValueError for a number that is none of these.
+    """
+
+    seed: int = 0
+    error_rate: float = CASE_ERROR_RATE
+    margin_scale: float = 1.0
+    max_blocks: int = MAX_BLOCKS
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.seed, int) and self.seed >= 0):
+            raise ValueError(f"seed={self.seed!r}: must be a whole number of at least 0")
+        check_rate(self.error_rate)
+        check_scale(self.margin_scale)
+        if not (isinstance(self.max_blocks, int) and self.max_blocks >= FIRST_LOOK):
+            raise ValueError(f"max_blocks={self.max_blocks!r}: must be a whole number of at least "
+                             f"{FIRST_LOOK}, the blocks of the first look")
+
+    @property
+    def looks(self) -> list[tuple[int, int]]:
+        """The blocks that each look of the run adds."""
+        return looks(self.max_blocks)
+
+    def look_rate(self, anytime: bool = False) -> float:
+        """What a look of the run may spend of a case's error rate."""
+        return look_rate(self.error_rate, anytime, self.max_blocks)
+
+    @property
+    def told(self) -> dict[str, int | float]:
+        """The seed, and those of the others that are not the usual ones, by their names.
+
+        >>> Terms(margin_scale=0.05).told
+        {'seed': 0, 'margin_scale': 0.05}
+        """
+        return {each.name: getattr(self, each.name) for each in fields(self)
+                if each.name == "seed" or getattr(self, each.name) != each.default}
+
+
+def check_scale(margin_scale: float) -> None:
+    """Raise ValueError unless margins may be judged so many times as wide as they are declared.
+
+    A wider one would confirm what no claim says.
+    """
+    if not 0 < margin_scale <= 1:
+        raise ValueError(f"margin scale {margin_scale:g}: must be above 0 and at most 1, for "
+                         "margins only get tighter; use e.g. 0.05")
 
 
 def check_budget(cases: int, error_rate: float = CASE_ERROR_RATE) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from mcverify.results.journal import Journal
-from mcverify.verdict import CASE_ERROR_RATE, check_budget
+from mcverify.verdict import Terms, check_budget
 
 JUDGED_IN = "MCVERIFY_JUDGED_IN"  # a folder, for this session and the processes that it starts
 JUDGE = Path(__file__).parent / "living_proof" / "judge.py"
@@ -82,5 +82,5 @@ def findings(request):
     while not (folder / "status").exists():
         time.sleep(0.1)
     assert (folder / "status").read_text() == "0", (folder / "told").read_text()
-    found = Journal(folder).finished(_cases(request.session), 0, CASE_ERROR_RATE)
+    found = Journal(folder).finished(_cases(request.session), Terms())
     return {str(finding.case): finding for finding in found}

@@ -14,6 +14,7 @@ from mcverify.verdict import (
     FIRST_LOOK,
     LOOKS,
     SUITE_ERROR_RATE,
+    Terms,
     Verdict,
     check_budget,
     check_rate,
@@ -87,3 +88,30 @@ def test_rates_that_no_draws_can_bear_are_refused_though_blocks_would_decide_the
     for statistic in (mean, mean.with_variance(1.0), mean.within(-9, 9)):
         found = statistic.estimate(table, look_rate(1e-300))
         assert -1 < found.low < found.high < 1
+
+
+@given(st.integers(FIRST_LOOK, 2**40))
+def test_looks_go_as_far_as_asked_and_share_the_rate(max_blocks):
+    found = looks(max_blocks)
+    assert found == looks(2**41)[:len(found)]
+    assert found[-1][1] <= max_blocks < looks(2**41)[len(found)][1]
+    terms = Terms(max_blocks=max_blocks)
+    assert terms.looks == found
+    assert len(found) * terms.look_rate() == pytest.approx(CASE_ERROR_RATE)
+    assert terms.look_rate(anytime=True) == CASE_ERROR_RATE
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    ({"seed": -1}, "seed=-1: must be a whole number"),
+    ({"seed": "1"}, "seed='1': must be a whole number"),
+    ({"error_rate": 0}, "error rate 0: must be between 0 and 1"),
+    ({"margin_scale": 0}, "margin scale 0: must be above 0"),
+    ({"margin_scale": -0.5}, "margin scale -0.5: must be above 0"),
+    ({"margin_scale": math.nan}, "margin scale nan: must be above 0"),
+    ({"margin_scale": 1.5}, "at most 1, for margins only get tighter; use e.g. 0.05"),
+    ({"max_blocks": 127}, "max_blocks=127: must be a whole number of at least 128"),
+    ({"max_blocks": 1e6}, "must be a whole number"),
+])
+def test_terms_that_make_no_sense_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Terms(**wrong)

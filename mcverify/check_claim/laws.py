@@ -23,7 +23,7 @@ from mcverify.judge.watch import Watch
 from mcverify.judge.world import Array, World
 from mcverify.laws import Law
 from mcverify.statistic import mean, proportion, variance
-from mcverify.verdict import Verdict
+from mcverify.verdict import Terms, Verdict
 
 FALSE_ALARM = 1e-6  # of all that is said of the moments of all laws together
 WIDE = 16  # of the widths that claims name, the narrowest are looked at, and all up to this one
@@ -50,8 +50,8 @@ def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]
         except Exception as error:
             told.setdefault((law, "moments"), f"{at} is broken: {describe(error)}; let it give "
                             "means (d_k,) and covariances (d_k, d_k), nan where not known")
-    findings = {each.case: each for each in run(cases, 0, FALSE_ALARM / (len(cases) or 1), 1,
-                                               watch)}
+    findings = {each.case: each for each in run(
+        cases, Terms(error_rate=FALSE_ALARM / (len(cases) or 1)), 1, watch)}
     for case in cases:
         found, part = findings[case], case.claim.name.partition(" ")[0]
         if found.broken:

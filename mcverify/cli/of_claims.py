@@ -9,7 +9,7 @@ from mcverify.cli import terminal
 from mcverify.cli.exits import Exit, refused, told, writing_to
 from mcverify.declare.fault import UsageError
 from mcverify.judge.worker import warm_up
-from mcverify.verdict import CASE_ERROR_RATE
+from mcverify.verdict import CASE_ERROR_RATE, MAX_BLOCKS, Terms
 
 
 def run(
@@ -17,6 +17,8 @@ def run(
     out: to.Out = to.RESULTS,
     seed: to.Seed = 0,
     error_rate: Annotated[float, to.rate_of("the verdict on a case")] = CASE_ERROR_RATE,
+    margin_scale: to.Scale = 1.0,
+    max_blocks: to.Blocks = MAX_BLOCKS,
     jobs: to.Jobs = None,
     resume: Annotated[bool, Option("--resume", help=(
         "go on from the cases that an interrupted run has finished"))] = False,
@@ -42,7 +44,8 @@ def run(
     if told(faults) and not claims:
         return Exit.BAD_USAGE
     part = bool(names or verdict or failed)
-    status = Suite(claims, Results(out), seed, error_rate, jobs, part, body_limit).run(resume)
+    terms = Terms(seed, error_rate, margin_scale, max_blocks)
+    status = Suite(claims, Results(out), terms, jobs, part, body_limit).run(resume)
     return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
 
 

@@ -11,7 +11,7 @@ from typer import Argument, BadParameter, Option
 
 from mcverify.cli.terminal import show
 from mcverify.judge.processes import cores
-from mcverify.verdict import check_rate
+from mcverify.verdict import FIRST_LOOK, check_rate, check_scale
 
 RESULTS = Path("results")
 OUTCOMES = ("CONFIRMED", "REFUTED", "INCONCLUSIVE", "ERROR")
@@ -93,6 +93,19 @@ def duration(text: Any) -> float:
     return seconds
 
 
+def _scale(text: Any) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        raise BadParameter(f"{text!r} must be a number above 0, and at most 1; use e.g. 0.05"
+                           ) from None
+    try:
+        check_scale(scale)
+    except ValueError as error:
+        raise BadParameter(str(error)) from None
+    return scale
+
+
 def _folder(text: Any) -> Path:
     if not str(text).strip():
         raise BadParameter(f"{str(text)!r} is no folder; write . for the one you are in")
@@ -149,6 +162,10 @@ BodyLimit = Annotated[float | None, Option(
     "--body-limit", metavar="TIME", parser=duration, show_default=False, help=(
         "the most that a body may take for a chunk of draws, e.g. 60s; a case that takes longer is "
         "an error, and the others go on (default: no limit)"))]
+Scale = Annotated[float, Option("--margin-scale", metavar="S", parser=_scale, help=(
+    "judge every margin so many times as wide, e.g. 0.05 for 20 times tighter"))]
+Blocks = Annotated[int, Option("--max-blocks", metavar="N", parser=_whole(FIRST_LOOK), help=(
+    "no look takes more blocks than so many"))]
 Size = Annotated[int, Option(metavar="N", parser=_whole(1))]
 MaybeSize = Annotated[int | None, Option(metavar="N", parser=_whole(1), show_default=False)]
 

@@ -21,7 +21,7 @@ from mcverify.judge.finding import (
 )
 from mcverify.results.folder import Results
 from mcverify.statistic import Basis
-from mcverify.verdict import COLOURS, budget, overall
+from mcverify.verdict import COLOURS, Terms, budget, overall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,16 +38,17 @@ def _table(header: Sequence[str], rows: Iterable[tuple[Sequence[str], str | None
 
 
 def run_table(
-    judged: Mapping[Claim, list[Finding]], seed: int, error_rate: float, seconds: float, out: Path
+    judged: Mapping[Claim, list[Finding]], terms: Terms, seconds: float, out: Path
 ) -> None:
     """Print a row a claim, the report of each case that is not as declared, and the sums."""
     console().print(_table(["verdict", "cases", "claim", "sentence"],
                            (_claim_row(*each) for each in judged.items())))
     found = [finding for findings in judged.values() for finding in findings]
     wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
+    made = [f"{name.replace('_', ' ')} {value}" for name, value in terms.told.items()]
     for line in ([f"\n{finding}" for finding in wrong]
-                 + ["", *_sums(found, wrong), budget(len(found), error_rate),
-                    f"seed {seed}, {seconds:.0f} s; tables in {out}"]):
+                 + ["", *_sums(found, wrong), budget(len(found), terms.error_rate),
+                    f"{', '.join(made)}, {seconds:.0f} s; tables in {out}"]):
         show(line)
 
 

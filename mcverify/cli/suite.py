@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 
 from mcverify.cli import report
@@ -20,20 +20,19 @@ from mcverify.judge.run import run
 from mcverify.results.folder import Results
 from mcverify.results.journal import Journal
 from mcverify.results.ledger import ledger
-from mcverify.verdict import Verdict, check_budget
+from mcverify.verdict import Terms, Verdict, check_budget
 
 
 @dataclass
 class Suite:
-    """Claims to be judged together under one seed and one error budget.
+    """Claims to be judged together on the same terms, under one error budget.
 
     ``part`` says that they are not all there are, so that results of others stay as they are.
     """
 
     claims: list[Claim]
     results: Results
-    seed: int
-    error_rate: float
+    terms: Terms
     jobs: int | Spread | None
     part: bool
     limit: float | None = None  # seconds a body may take for a chunk
@@ -56,7 +55,7 @@ class Suite:
         """
         with writing_to(self.results.folder), ExitStack() as stack:
             with refused():
-                check_budget(len(self.cases), self.error_rate)
+                check_budget(len(self.cases), self.terms.error_rate)
                 stack.enter_context(self.results.held())
                 self._agree()
             started = time.monotonic()
@@ -66,8 +65,7 @@ class Suite:
             self._write(complete=not (self.part or interrupted))
             if not interrupted:
                 journal.forget()
-                self.results.write_run(self.seed, self.error_rate, time.monotonic() - started,
-                                       len(self.cases))
+                self.results.write_run(self.terms, time.monotonic() - started, len(self.cases))
         if interrupted:
             show(f"interrupted: {len(self.judged)} of {len(self.claims)} claims are finished, and "
                  f"{self.finished} of {len(self.cases)} cases are kept; the same command with "
@@ -76,34 +74,32 @@ class Suite:
         return status(self.judged)
 
     def _say(self, started: float) -> None:
-        report.run_table(self.judged, self.seed, self.error_rate, time.monotonic() - started,
-                         self.results.folder)
+        report.run_table(self.judged, self.terms, time.monotonic() - started, self.results.folder)
 
     def _agree(self) -> None:
-        """A folder keeps to one seed and one error rate, from the first draw on."""
+        """A folder keeps to the same terms from the first draw on."""
         self.results.check(self.claims)
         made = self.results.made_with()
-        for name, value in made.items():
-            mine = getattr(self, name)
-            if value != mine:
+        for name, mine in asdict(self.terms).items():
+            if made and (value := getattr(made, name)) != mine:
                 option = name.replace("_", "-")
                 raise ValueError(f"--{option} {mine}: {self.results.folder} holds results of "
                                  f"{name.replace('_', ' ')} {value}, and a folder keeps to one; "
                                  "choose another --out, or remove it")
         if not made:
-            self.results.write_run(self.seed, self.error_rate, 0.0, len(self.cases))
+            self.results.write_run(self.terms, 0.0, len(self.cases))
 
     def _judge(self, journal: Journal, resume: bool) -> bool:
         """Judge, and write each claim's table as it finishes; returns whether interrupted."""
-        kept = journal.finished(self.cases, self.seed, self.error_rate) if resume else []
+        kept = journal.finished(self.cases, self.terms) if resume else []
         if resume:
             show(f"resumed: {len(kept)} of {len(self.cases)} cases were finished", stderr=True)
         else:
             journal.forget()
         done = {finding.case for finding in kept}
         waiting = Waiting(len(self.cases), len(kept))
-        fresh = run([case for case in self.cases if case not in done], self.seed,
-                    self.error_rate, self.jobs, waiting.watch, self.limit)
+        fresh = run([case for case in self.cases if case not in done], self.terms, self.jobs,
+                    waiting.watch, self.limit)
         found: dict[Claim, list[Finding]] = {claim: [] for claim in self.claims}
         try:
             for finding in chain(kept, waiting.told(journal.keep(fresh))):
@@ -132,7 +128,7 @@ class Suite:
             from mcverify.judge.atlas import atlas
 
             with console(stderr=True).status("saturation atlas"):
-                table = atlas(self.seed, self.jobs)
+                table = atlas(self.terms.seed, self.jobs)
             self.results.write_table(self.results.claims / f"{ATLAS}.csv", table)
             self.results.write_table(self.results.folder / "ledger.csv",
                                      ledger(self.results.read("verdicts")))

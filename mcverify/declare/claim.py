@@ -139,7 +139,20 @@ class Case:
     @property
     def claimed(self) -> tuple[float, float]:
         """The claimed interval; a half-line has an infinite end."""
-        return claimed_interval(self.claim.prediction[0], self.predicted, self.claim.within)
+        return self.claimed_at(1.0)
+
+    def claimed_at(self, margin_scale: float) -> tuple[float, float]:
+        """The claimed interval with ``within`` so many times as wide.
+
+        A bound has no margin, and that of a printed number is what its digits say: both stay. The
+        control whose value is off by three margins is off by three of the scaled ones.
+        """
+        (kind, _), within, predicted = self.claim.prediction, self.claim.within, self.predicted
+        if self.control and kind == "equals" and margin_scale != 1:
+            case = Case(self.claim, self.settings)
+            scaled = zip(_moved(case), _moved(case, margin_scale), strict=True)
+            predicted = next((to for moved, to in scaled if moved == predicted), predicted)
+        return claimed_interval(kind, predicted, within and within.scaled(margin_scale))
 
 
 def claim(
@@ -242,10 +255,10 @@ def _control_cases(claim: Claim) -> tuple[Case, ...]:
                                                   for name, value in point)) for point in points)
 
 
-def _moved(case: Case) -> list[Any]:
+def _moved(case: Case, margin_scale: float = 1.0) -> list[Any]:
     """The predicted value, too small and too large by three margins."""
     try:
-        predicted, (low, high) = case.predicted, case.claimed
+        predicted, (low, high) = case.predicted, case.claimed_at(margin_scale)
     except Exception:  # the case itself will tell
         return []
     shift = WRONG_MARGINS * (high - low) / 2

@@ -20,6 +20,10 @@ class Margin:
     def __str__(self) -> str:
         return f"{100 * self.size:g} %" if self.relative else f"{self.size:g}"
 
+    def scaled(self, factor: float) -> "Margin":
+        """The margin that is so many times as wide."""
+        return Margin(self.size * factor, self.relative)
+
     def of(self, value: float) -> float:
         """The margin in the units of ``value``; ClaimError for a relative one at 0."""
         if self.relative and value == 0:

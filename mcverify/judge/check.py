@@ -14,32 +14,41 @@ from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.statistic import Statistic, mean
 from mcverify.statistic.estimate import Basis, Estimate
-from mcverify.verdict import CASE_ERROR_RATE
+from mcverify.verdict import CASE_ERROR_RATE, MAX_BLOCKS, Terms
 
 ANYWHERE = (-sys.float_info.max, sys.float_info.max)  # a prediction that every number meets
 
 
 @overload
-def check(what: Case, seed: int = 0, error_rate: float = ..., jobs: int = 1) -> Finding: ...
+def check(
+    what: Case, seed: int = 0, error_rate: float = ..., jobs: int = 1,
+    *, margin_scale: float = ..., max_blocks: int = ...,
+) -> Finding: ...
 @overload
-def check(what: Claim, seed: int = 0, error_rate: float = ..., jobs: int = 1) -> list[Finding]: ...
+def check(
+    what: Claim, seed: int = 0, error_rate: float = ..., jobs: int = 1,
+    *, margin_scale: float = ..., max_blocks: int = ...,
+) -> list[Finding]: ...
 @overload
 def check(
     what: Callable[..., Any], seed: int = 0, error_rate: float = ..., jobs: int = 1,
-    *, statistic: Statistic = ..., **settings: Any,
+    *, margin_scale: float = ..., max_blocks: int = ..., statistic: Statistic = ...,
+    **settings: Any,
 ) -> Any: ...
 
 
 def check(
     what: Any, seed: int = 0, error_rate: float = CASE_ERROR_RATE, jobs: int = 1,
-    *, statistic: Statistic = mean, **settings: Any,
+    *, margin_scale: float = 1.0, max_blocks: int = MAX_BLOCKS, statistic: Statistic = mean,
+    **settings: Any,
 ) -> Any:
     """Judge a case (a Finding), a claim (the list of its cases'), or look at a plain function.
 
     A function is a claim's body, with its statistic and the settings of its grid. With a prediction
     as ``@claim`` takes it (``equals``, ``within`` and so on) it gets a Finding, or the list of them
     if the grid has several points; without one, Estimates at the first look that allows one.
-    The findings are the same as among all others. Raises ClaimError for a claim that breaks a rule.
+    The findings are the same as among all others, on terms as of verdict.Terms. Raises ClaimError
+    for a claim that breaks a rule.
 
     >>> from mcverify import discover, laws
     >>> from mcverify.attention import scores
@@ -52,10 +61,11 @@ def check(
     >>> 60 < check(scores, statistic=variance, law=laws.normal, d_k=64).value < 68
     True
     """
+    terms = Terms(seed, error_rate, margin_scale, max_blocks)
     if isinstance(what, Case):
-        return next(run([what], seed, error_rate, jobs))
+        return next(run([what], terms, jobs))
     if isinstance(what, Claim):
-        return _in_order(what, seed, error_rate, jobs)
+        return _in_order(what, terms, jobs)
     if not callable(what):
         raise ClaimError(f"check({what!r}): takes a case, a claim, or a function of q and k")
     parts = {name: settings.pop(name) for name in (*KINDS, "within") if name in settings}
@@ -68,7 +78,7 @@ def check(
     sentence = (inspect.getdoc(what) or "").partition("\n")[0] or f"What {name} returns."
     made = Claim(name, sentence, statistic, what, over=grid(**settings),
                  **(parts if predicts else {"between": ANYWHERE}))
-    findings = _in_order(made, seed, error_rate, jobs)
+    findings = _in_order(made, terms, jobs)
     told = findings if predicts else [
         Estimate(f.estimate, f.stderr, f.low, f.high, f.reason, Basis(f.basis)) for f in findings]
     return told if len(told) > 1 else told[0]
@@ -84,6 +94,6 @@ def _check_names(body: Any, parts: dict[str, Any], settings: dict[str, Any]) -> 
                          f"{meant(name, sorted(known - settings.keys()), 'known are')}")
 
 
-def _in_order(claim: Claim, seed: int, error_rate: float, jobs: int) -> list[Finding]:
-    found = {finding.case: finding for finding in run(claim.cases(), seed, error_rate, jobs)}
+def _in_order(claim: Claim, terms: Terms, jobs: int) -> list[Finding]:
+    found = {finding.case: finding for finding in run(claim.cases(), terms, jobs)}
     return [found[case] for case in claim.cases()]

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import BUILT_IN, loaded_from, source
-from mcverify.verdict import CASE_ERROR_RATE, COLOURS, Verdict
+from mcverify.verdict import COLOURS, MAX_BLOCKS, Terms, Verdict
 
 ERROR = "ERROR"  # stands in the place of a verdict where the case broke instead of measuring
 
@@ -29,6 +29,7 @@ class Finding:
     broken : whether the case is an error: nothing was measured, and nothing may be concluded.
     detects : by how much the claim must be off to be REFUTED with a probability of 0.999, if need
         be at the last look; in proportion to the prediction if its margin is.
+    margin_scale, max_blocks : as in the run's Terms.
     """
 
     case: Case
@@ -46,6 +47,13 @@ class Finding:
     basis: str = ""
     broken: bool = False
     detects: float = math.nan
+    margin_scale: float = 1.0
+    max_blocks: int = MAX_BLOCKS
+
+    @property
+    def terms(self) -> Terms:
+        """On what terms the case was judged."""
+        return Terms(self.seed, self.error_rate, self.margin_scale, self.max_blocks)
 
     @property
     def expected(self) -> Verdict:
@@ -85,11 +93,11 @@ class Finding:
 
     def _again(self) -> str:
         """What judges the case again; a claim that no file holds is known to Python alone."""
-        usual, claim = self.error_rate == CASE_ERROR_RATE, self.case.claim
+        claim, told = self.case.claim, self.terms.told
         if loaded_from(claim) is None:
-            return f"check(…, seed={self.seed}{'' if usual else f', error_rate={self.error_rate}'})"
-        return (f"{run_command(claim)} --seed {self.seed}"
-                + ("" if usual else f" --error-rate {self.error_rate!r}"))
+            return f"check(…, {', '.join(f'{name}={value!r}' for name, value in told.items())})"
+        options = (f"--{name.replace('_', '-')} {value!r}" for name, value in told.items())
+        return " ".join([run_command(claim), *options])
 
     def row(self) -> dict[str, Any]:
         """All that is known besides the case, as plain numbers and texts by their names."""

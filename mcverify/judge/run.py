@@ -11,13 +11,14 @@ from mcverify.judge.schedule import Schedule
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.laws import Law
-from mcverify.verdict import CASE_ERROR_RATE, check_rate
+from mcverify.verdict import Terms
+
+USUAL = Terms()
 
 
 def run(
-    cases: Iterable[Case], seed: int = 0, error_rate: float = CASE_ERROR_RATE,
-    jobs: int | Spread | None = None, watch: Watch | None = None,
-    limit: float | None = None,
+    cases: Iterable[Case], terms: Terms = USUAL, jobs: int | Spread | None = None,
+    watch: Watch | None = None, limit: float | None = None,
 ) -> Iterator[Finding]:
     """Judge all cases in ``jobs`` processes (default: one a core) and yield findings as they come.
 
@@ -25,15 +26,12 @@ def run(
     others go on. So does one whose body takes more than ``limit`` seconds for a chunk of draws, or
     whose prediction or calculation does, if this is the main thread. The error rate is a case's;
     what a suite may spend is for verdict.check_budget. ``jobs`` may be a spread, see workers. A
-    ``watch`` is kept up to date for whoever looks at it meanwhile. Raises ValueError for a bad seed
-    or rate, ClaimError for two laws of one name.
+    ``watch`` is kept up to date for whoever looks at it meanwhile. Raises ClaimError for two laws
+    of one name.
     """
     cases, watch = list(cases), watch or Watch()
-    check_rate(error_rate)
-    if not (isinstance(seed, int) and seed >= 0):
-        raise ValueError(f"seed={seed!r}: must be a whole number of at least 0")
     _check_laws(cases)
-    schedule = Schedule([Trial(case, seed, error_rate) for case in cases], seed, watch, limit)
+    schedule = Schedule([Trial(case, terms) for case in cases], terms, watch, limit)
     with workers(jobs) as spread:
         for index, result in spread(measure, schedule, on_begin=schedule.begun, limit=limit):
             yield from schedule.said()

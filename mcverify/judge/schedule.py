@@ -12,7 +12,7 @@ from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.judge.worker import Killed
 from mcverify.judge.world import World
-from mcverify.verdict import FIRST_LOOK, looks
+from mcverify.verdict import FIRST_LOOK, Terms
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Group:
     @property
     def cost(self) -> int:
         """Of all its blocks at this look, in a unit of its own."""
-        start, stop = looks()[self.look]
+        start, stop = self.trials[0].terms.looks[self.look]
         return (stop - start) * sum(trial.cost for trial in self.trials)
 
 
@@ -52,9 +52,9 @@ class Schedule:
     """
 
     def __init__(
-        self, trials: Sequence[Trial], seed: int, watch: Watch, limit: float | None = None
+        self, trials: Sequence[Trial], terms: Terms, watch: Watch, limit: float | None = None
     ) -> None:
-        self.seed, self.watch, self.limit = seed, watch, limit
+        self.terms, self.watch, self.limit = terms, watch, limit
         self.waiting: list[tuple[int, int, int, Task]] = []  # a heap
         self.counted = 0
         self.issued: list[Task] = []
@@ -82,7 +82,7 @@ class Schedule:
         *_, task = heappop(self.waiting)
         self.issued.append(task)
         references = [trial.reference for trial in task.trials]
-        return references, self.seed, task.first, task.blocks
+        return references, self.terms.seed, task.first, task.blocks
 
     def _open(self, group: Group) -> None:
         """Predict, and begin with the first look at what remains."""
@@ -135,7 +135,7 @@ class Schedule:
         undecided = []
         for trial in group.trials:
             before = trial.foreseen
-            finding = trial.judged(looks()[group.look][1])
+            finding = trial.judged(self.terms.looks[group.look][1])
             self.watch.foresee(trial.cost, before, trial.foreseen)
             if finding:
                 yield finding
@@ -162,7 +162,7 @@ class Schedule:
         return [*result.outcomes]
 
     def _look(self, group: Group) -> None:
-        start, stop = looks()[group.look]
+        start, stop = self.terms.looks[group.look]
         for first, blocks in group.world.chunks(start, stop):
             self._add(Task(group, tuple(group.trials), first, blocks))
 

@@ -28,7 +28,7 @@ from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.betting import threshold
 from mcverify.statistic.jackknife import wrong_influence
 from mcverify.statistic.studentised import CALIBRATED_FROM
-from mcverify.verdict import Verdict, judge, look_rate, looks
+from mcverify.verdict import Terms, Verdict, judge
 
 Array = NDArray[np.float64]
 
@@ -39,8 +39,8 @@ UNKNOWN = Estimate(math.nan, math.nan, -math.inf, math.inf)
 class Trial:
     """One case on its way to a verdict."""
 
-    def __init__(self, case: Case, seed: int, error_rate: float) -> None:
-        self.case, self.seed, self.error_rate = case, seed, error_rate
+    def __init__(self, case: Case, terms: Terms) -> None:
+        self.case, self.terms = case, terms
         self.claimed = (math.nan, math.nan)
         self.outcomes: dict[int, Outcome] = {}  # of the chunks since the last look, by first block
         self.tables: list[Array] = []
@@ -57,7 +57,7 @@ class Trial:
         claim, randomness = self.case.claim, GlobalRandomness()
         try:
             with limited(limit, "the prediction"):
-                self.claimed = self.case.claimed
+                self.claimed = self.case.claimed_at(self.terms.margin_scale)
             randomness.untouched("the prediction")
             if not claim.draws:
                 with limited(limit, "the body"):
@@ -65,7 +65,7 @@ class Trial:
                 randomness.untouched("the body")
                 if not np.isfinite(table).all():
                     return self._broken(f"the body returned {table.item()}; it must be finite")
-                return self._decided(claim.statistic.estimate(table, self.error_rate))
+                return self._decided(claim.statistic.estimate(table, self.terms.error_rate))
             self.statistic = statistic_of(self.case, self.world)
         except own_faults() as error:
             return self._broken(describe(error))
@@ -82,7 +82,7 @@ class Trial:
             if self.statistic.rests_on is Basis.CALIBRATED and blocks < CALIBRATED_FROM:
                 self.rests = self.foreseen = CALIBRATED_FROM
                 return None
-            rate = look_rate(self.error_rate, self.statistic.at_all_looks)
+            rate = self.terms.look_rate(self.statistic.at_all_looks)
             found = self.statistic.estimate(self.tables[0], rate)
         except Exception as error:
             return self._broken(describe(error))
@@ -92,8 +92,8 @@ class Trial:
             self.foreseen = blocks
             return self._decided(found)
         each = self.tables[0].size // blocks
-        later = [stop for _, stop in looks() if stop > blocks and stop * each <= MAX_TABLE]
-        if found.final or blocks == looks()[-1][1]:
+        later = [stop for _, stop in self.terms.looks if stop > blocks and stop * each <= MAX_TABLE]
+        if found.final or blocks == self.terms.looks[-1][1]:
             return self._open(found, found.reason or "the measured interval still crosses an edge "
                                                      "of the claimed one")
         if not later:
@@ -110,8 +110,9 @@ class Trial:
         faster than the blocks do at first.
         """
         slow = math.inf if self.statistic.known else (
-            -float(ndtri(look_rate(self.error_rate) / 2)) * found.stderr)
-        self.foreseen = end_of_look(blocks_until(found, self.claimed, blocks, slow), blocks)
+            -float(ndtri(self.terms.look_rate() / 2)) * found.stderr)
+        self.foreseen = end_of_look(
+            blocks_until(found, self.claimed, blocks, slow), blocks, self.terms.max_blocks)
         if self.statistic.rests_on is Basis.CALIBRATED:
             found = replace(found, low=found.value - slow, high=found.value + slow)
         self.rests = min(most, blocks_until(found, self.claimed, blocks, slow, 2 * found.stderr))
@@ -126,7 +127,7 @@ class Trial:
         for first in sorted(self.outcomes):
             outcome = self.outcomes.pop(first)
             if isinstance(outcome, str):
-                return f"{outcome} (seed {self.seed}, chunk at block {first})"
+                return f"{outcome} (seed {self.terms.seed}, chunk at block {first})"
             fresh.append(outcome)
         first_look, made = not self.tables, {each.made for each in fresh}
         if self.informed_by and made != {self.informed_by}:
@@ -157,14 +158,15 @@ class Trial:
     def _finding(
         self, verdict: Verdict, found: Estimate, reason: str, broken: bool = False
     ) -> Finding:
-        blocks = sum(len(table) for table in self.tables)
-        return Finding(self.case, self.seed, self.error_rate, verdict, blocks, found.value,
+        blocks, terms = sum(len(table) for table in self.tables), self.terms
+        return Finding(self.case, terms.seed, terms.error_rate, verdict, blocks, found.value,
                        found.stderr, found.low, found.high, *self.claimed, reason,
-                       str(self.statistic.rests_on), broken, self._detects(found, blocks))
+                       str(self.statistic.rests_on), broken, self._detects(found, blocks),
+                       terms.margin_scale, terms.max_blocks)
 
     def _reach(self, found: Estimate, blocks: int) -> float:
         """How many standard errors the interval reaches to either side, after so many blocks."""
-        rate = look_rate(self.error_rate, self.statistic.at_all_looks)
+        rate = self.terms.look_rate(self.statistic.at_all_looks)
         if self.statistic.at_all_looks:
             return math.sqrt(2 * threshold(blocks, rate))
         by_moments = self.statistic.rests_on is Basis.MOMENTS and found.stderr > 0
@@ -179,7 +181,7 @@ class Trial:
         if not (self.tables and edges and found.stderr >= 0):
             return math.nan
         size = self.tables[0].size // blocks
-        last = max([blocks, *(stop for _, stop in looks() if stop * size <= MAX_TABLE)])
+        last = max([blocks, *(stop for _, stop in self.terms.looks if stop * size <= MAX_TABLE)])
         stderr = found.stderr * math.sqrt(blocks / last)
         if stderr == 0 and self.statistic.support:  # the most that values of the range may vary
             low, high = self.statistic.support

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mcverify.statistic import Estimate
-from mcverify.verdict import FIRST_LOOK, looks
+from mcverify.verdict import FIRST_LOOK, MAX_BLOCKS, looks
 
 
 @dataclass
@@ -91,11 +91,11 @@ def blocks_until(
     return needed
 
 
-def end_of_look(needed: float, blocks: int) -> int:
+def end_of_look(needed: float, blocks: int, max_blocks: int = MAX_BLOCKS) -> int:
     """The end of the first look after so many blocks that sees those needed, or of the last look.
 
     >>> end_of_look(4608, 512), end_of_look(0, 512), end_of_look(1e12, 512)
     (6144, 768, 1048576)
     """
-    ends = [stop for _, stop in looks() if stop > blocks]
+    ends = [stop for _, stop in looks(max_blocks) if stop > blocks]
     return next((stop for stop in ends if stop >= needed), ends[-1])

@@ -13,7 +13,7 @@ from mcverify.declare.discover import NO_CLAIMS, load, source
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.pytest_plugin.record import PROPERTY, entry
-from mcverify.verdict import check_budget
+from mcverify.verdict import Terms, check_budget
 
 
 class ClaimFile(pytest.File):
@@ -124,7 +124,8 @@ class Judge:
             self.handed.update(cases)
             option = self.session.config.getoption
             jobs = 1 if self.worker else option("mcverify_jobs")
-            for finding in run(cases, option("mcverify_seed"), option("mcverify_error_rate"), jobs):
+            terms = Terms(option("mcverify_seed"), option("mcverify_error_rate"))
+            for finding in run(cases, terms, jobs):
                 self.findings[finding.case] = finding
         if test.case not in self.findings:
             pytest.fail("not judged, since the run that it was part of broke off: see the first "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcverify.verdict import Verdict, budget
+from mcverify.verdict import Terms, Verdict, budget
 
 if TYPE_CHECKING:
     from mcverify.declare.claim import Claim
@@ -44,8 +44,8 @@ class Record:
         self.entries: dict[str, dict[str, Any]] = {}
         self.results: Results | None = None
         self.tables = ""
-        self.made_with = {"seed": config.getoption("mcverify_seed"),
-                          "error_rate": config.getoption("mcverify_error_rate")}
+        self.terms = Terms(config.getoption("mcverify_seed"),
+                           config.getoption("mcverify_error_rate"))
 
     def pytest_sessionstart(self) -> None:
         """Take the folder for tables, before anything is drawn."""
@@ -66,10 +66,11 @@ class Record:
                                     f"({error.strerror}); choose another folder") from None
         except ValueError as error:
             raise pytest.UsageError(str(error)) from None
-        if made and made != self.made_with:
-            raise pytest.UsageError(f"--mcverify-out {out}: holds results of seed {made['seed']} "
-                                    f"and error rate {made['error_rate']:g}, and a folder keeps to "
-                                    "them; choose another folder")
+        if made and made != self.terms:
+            scaled = f", margins times {made.margin_scale:g}" if made.margin_scale != 1 else ""
+            raise pytest.UsageError(f"--mcverify-out {out}: holds results of seed {made.seed} "
+                                    f"and error rate {made.error_rate:g}{scaled}, and a folder "
+                                    "keeps to them; choose another folder")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a finding."""
@@ -90,7 +91,7 @@ class Record:
         for claim, findings in whole.items():
             self.results.write_claim(claim, findings)
         self.results.write_verdicts(whole, keep=True)
-        self.results.write_run(**self.made_with, seconds=time.monotonic() - self.started,
+        self.results.write_run(self.terms, seconds=time.monotonic() - self.started,
                                cases=len(self.entries))
         part = sorted(claim.name for claim in found if claim not in whole)
         self.tables = f"tables in {self.config.getoption('mcverify_out')}" + (
@@ -99,7 +100,7 @@ class Record:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """What was found, and what it took of the error budget."""
         if self.entries:
-            spent = budget(len(self.entries), self.made_with["error_rate"])
+            spent = budget(len(self.entries), self.terms.error_rate)
             terminalreporter.section("mcverify")
             for line in filter(None, [self._counts(), spent, self.tables]):
                 terminalreporter.write_line(line)
@@ -113,4 +114,4 @@ class Record:
         wrong = sum(not entry["as_declared"] for entry in cases)
         refuted = sum(entry["as_declared"] for entry in controls)
         return (f"cases {len(cases)}{counts and f' ({counts})'}, not as declared {wrong}; controls "
-                f"{len(controls)}, refuted {refuted}; seed {self.made_with['seed']}")
+                f"{len(controls)}, refuted {refuted}; seed {self.terms.seed}")

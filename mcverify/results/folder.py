@@ -9,6 +9,7 @@ import platform
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,8 @@ from mcverify.declare.discover import origin, packages
 from mcverify.declare.grid import shown
 from mcverify.declare.rules import ATLAS, COLUMNS, RESERVED
 from mcverify.judge.finding import Finding
-from mcverify.results.reader import CASES, check_count, read_about, read_rows
-from mcverify.verdict import Verdict, overall
+from mcverify.results.reader import CASES, check_count, read_rows, read_terms
+from mcverify.verdict import Terms, Verdict, overall
 
 if TYPE_CHECKING:  # it takes most of a second, and a run of one claim needs no frames
     import pandas as pd
@@ -175,12 +176,11 @@ class Results:
             rows.sort(key=lambda row: (row["claim"], row.get("case", "")))
             self._write(self.folder / f"{table}.csv", _csv(rows, columns))
 
-    def write_run(self, seed: int, error_rate: float, seconds: float, cases: int) -> None:
+    def write_run(self, terms: Terms, seconds: float, cases: int) -> None:
         """run.json: how the folder was made; the only file that changes when nothing else did."""
         packages = ("mcverify", "numpy", "scipy", "pandas")
         about = {
-            "seed": seed,
-            "error_rate": error_rate,
+            **asdict(terms),
             "cases": cases,
             "seconds": round(seconds, 1),
             "python": platform.python_version(),
@@ -261,8 +261,8 @@ class Results:
         return [name for name, origin in self._origins().items()
                 if name not in names.get(origin, {name})]
 
-    def made_with(self) -> dict[str, Any]:
-        """The seed and the error rate that the folder keeps to; nothing for a new folder.
+    def made_with(self) -> Terms | None:
+        """The terms that the folder keeps to; None for a new folder.
 
         Raises ValueError if run.json is missing where tables are, DamagedError if it is damaged.
         """
@@ -273,9 +273,8 @@ class Results:
                                 if not each.name.startswith("selfcheck")), None):
                 raise ValueError(f"{strange}: is not of a run, which {file} would tell; choose "
                                  "another --out, or remove it")
-            return {}
-        about = read_about(file)
-        return {name: about[name] for name in ("seed", "error_rate")}
+            return None
+        return read_terms(file)
 
     def _write(self, file: Path, text: str) -> None:
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{file.name}.")

@@ -12,6 +12,7 @@ from mcverify.declare.claim import Case
 from mcverify.declare.discover import files_behind
 from mcverify.declare.imports import INSTALLED
 from mcverify.judge.finding import Finding
+from mcverify.verdict import Terms
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -19,7 +20,7 @@ PACKAGE = Path(__file__).parents[1]
 class Journal:
     """One line a finding, written when it is there; a line cut short by a kill is left out.
 
-    A finding is taken up again only for the same case, seed, error rate and installed packages, and
+    A finding is taken up again only for the same case, terms and installed packages, and
     only while no Python file of mcverify has changed, nor one that the claim's file imports from.
     """
 
@@ -34,9 +35,9 @@ class Journal:
                 stream.flush()
                 yield finding
 
-    def finished(self, cases: Iterable[Case], seed: int, error_rate: float) -> list[Finding]:
+    def finished(self, cases: Iterable[Case], terms: Terms) -> list[Finding]:
         """The findings of those cases that an interrupted run has left."""
-        known = {_key(case, seed, error_rate): case for case in cases}
+        known = {_key(case, terms): case for case in cases}
         found: dict[Case, Finding] = {}
         for line in self._whole_lines():
             with suppress(ValueError, KeyError, TypeError):  # as of a line that something damaged
@@ -61,12 +62,12 @@ class Journal:
 
 
 def _entry(finding: Finding) -> dict[str, Any]:
-    return {"key": _key(finding.case, finding.seed, finding.error_rate), **finding.row()}
+    return {"key": _key(finding.case, finding.terms), **finding.row()}
 
 
-def _key(case: Case, seed: int, error_rate: float) -> str:
+def _key(case: Case, terms: Terms) -> str:
     code = _digest(*files_behind(case.claim)) + _digest(*_own_files())
-    return f"{case}|{seed}|{error_rate!r}|{_versions()}|{code}"
+    return f"{case}|{terms}|{_versions()}|{code}"
 
 
 @lru_cache(maxsize=1024)

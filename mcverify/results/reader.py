@@ -4,13 +4,14 @@ import csv
 import io
 import json
 from collections.abc import Iterable
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import ERROR
-from mcverify.verdict import Verdict
+from mcverify.verdict import MAX_BLOCKS, Terms, Verdict
 
 OUTCOMES = {*map(str, Verdict), ERROR}
 NUMBERS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
@@ -70,10 +71,18 @@ def _check_cell(file: Path, name: str, value: str) -> None:
 
 
 def read_about(file: Path) -> dict[str, Any]:
-    """What run.json says; DamagedError unless it holds a seed and an error rate."""
+    """What run.json says; DamagedError unless it holds terms, two of which older files lack."""
     try:
         about: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        about["seed"], about["error_rate"] = int(about["seed"]), float(about["error_rate"])
+        about |= asdict(Terms(
+            int(about["seed"]), float(about["error_rate"]), float(about.get("margin_scale", 1)),
+            int(about.get("max_blocks", MAX_BLOCKS))))
     except (ValueError, KeyError, TypeError):
         raise DamagedError(file, "is damaged", "its folder") from None
     return about
+
+
+def read_terms(file: Path) -> Terms:
+    """The terms that run.json tells of."""
+    about = read_about(file)
+    return Terms(**{each.name: about[each.name] for each in fields(Terms)})

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcverify.declare.claim import Case, Claim
@@ -11,7 +11,8 @@ from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.judge.watch import Watch
 from mcverify.results.folder import Results, case_row, cell, control_row, settings_row
-from mcverify.results.reader import CASES, read_rows
+from mcverify.results.reader import CASES, read_rows, read_terms
+from mcverify.verdict import Terms
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ def replay(
 ) -> Iterator[Replay]:
     """Judge anew the rows of ``place``, a file ``….csv`` or a row of it, ``….csv:3``, from 1 on.
 
-    Settings, seed and error rate are the row's; the claim is the one of the file's name or, in
-    ``controls.csv``, of the row. Raises ValueError for a file or a row that is not there, or that
-    belongs to none of the claims.
+    Settings, seed and error rate are the row's, the other terms those of its folder; the claim is
+    the one of the file's name or, in ``controls.csv``, of the row. Raises ValueError for a file or
+    a row that is not there, or that belongs to none of the claims.
     """
     match = re.fullmatch(r"(.*\.csv)(?::(\d+))?", place)
     if not match or not Path(match[1]).is_file():
@@ -57,12 +58,15 @@ def replay(
             raise ValueError(f"{place}: the table has rows 1 to {len(rows)}")
     written = {number: rows[number - 1] for number in wanted}
     cases = {number: _case(file, known, row) for number, row in written.items()}
-    lots: dict[tuple[int, float], list[int]] = {}
+    about = (file.parent if file.stem == "controls" else file.parent.parent) / "run.json"
+    usual = read_terms(about) if about.exists() else Terms()
+    lots: dict[Terms, list[int]] = {}
     for number, row in written.items():
-        lots.setdefault((int(row["seed"]), float(row["error_rate"])), []).append(number)
-    for (seed, error_rate), numbers in lots.items():
+        terms = replace(usual, seed=int(row["seed"]), error_rate=float(row["error_rate"]))
+        lots.setdefault(terms, []).append(number)
+    for terms, numbers in lots.items():
         found = {finding.case: finding
-                 for finding in run([cases[n] for n in numbers], seed, error_rate, jobs, watch)}
+                 for finding in run([cases[n] for n in numbers], terms, jobs, watch)}
         for number in numbers:
             yield Replay(number, written[number], found[cases[number]])
 

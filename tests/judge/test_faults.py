@@ -24,7 +24,7 @@ from mcverify.judge.run import run
 from mcverify.judge.trial import Trial
 from mcverify.results.journal import Journal
 from mcverify.statistic import mean
-from mcverify.verdict import look_rate
+from mcverify.verdict import Terms, look_rate
 
 HEAD = '''
 import os, random, signal
@@ -265,19 +265,21 @@ def test_findings_of_a_changed_file_are_not_taken_up_again(mine, tmp_path):
     journal = Journal(tmp_path)
     cases = claim.cases()
     assert len(list(journal.keep(run(cases, jobs=1)))) == 2
-    assert journal.finished(cases, 0, 1e-10) == list(run(cases, jobs=1))
-    assert journal.finished(cases, 1, 1e-10) == journal.finished(cases, 0, 1e-9) == []
+    assert journal.finished(cases, Terms()) == list(run(cases, jobs=1))
+    for terms in (Terms(seed=1), Terms(error_rate=1e-9), Terms(margin_scale=0.5),
+                  Terms(max_blocks=2**21)):
+        assert journal.finished(cases, terms) == []
     time.sleep(0.01)
     changed = discover(mine(GOOD, "\n# changed\n"))[0]
     from mcverify.results.journal import _digest
     _digest.cache_clear()
-    assert journal.finished(changed.cases(), 0, 1e-10) == []
+    assert journal.finished(changed.cases(), Terms()) == []
     claim = discover(mine(GOOD))[0]
     _digest.cache_clear()
-    assert len(journal.finished(claim.cases(), 0, 1e-10)) == 2
+    assert len(journal.finished(claim.cases(), Terms())) == 2
     Path("helper.py").write_text("FACTOR = 9\n")  # it may be what the claim is made of
     _digest.cache_clear()
-    assert journal.finished(claim.cases(), 0, 1e-10) == []
+    assert journal.finished(claim.cases(), Terms()) == []
 
 
 def descendants(pid):
@@ -425,7 +427,7 @@ def test_controls_that_name_nothing_are_refused(mine, controls, message):
     mean, mean.within(-2, 2), mean.with_variance(1.5)], ids=lambda each: each.rests_on)
 def test_what_a_claim_detects_follows_from_how_far_its_interval_reaches(mine, statistic):
     [claim] = discover(mine(GOOD))
-    trial = Trial(claim.cases()[0], 0, 1e-10)
+    trial = Trial(claim.cases()[0], Terms())
     trial.statistic = statistic
     values = np.random.default_rng(0).uniform(-2, 2, (2**15, 1))
     found = statistic.estimate(statistic.reduce(values), look_rate(1e-10, statistic.at_all_looks))

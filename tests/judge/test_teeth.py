@@ -10,6 +10,7 @@ from mcverify.attention import matched_scores, scores
 from mcverify.judge.run import run
 from mcverify.judge.world import world_of
 from mcverify.statistic import mean, std, variance
+from mcverify.verdict import Terms
 
 CLAIMS = discover()
 
@@ -33,7 +34,7 @@ def cheapest(claim, count):
 def test_true_claims_are_refuted_under_no_seed(seed, most):
     cheap = [case for claim in CLAIMS for case in cheapest(claim, 1) if 0 < cost(case) < most]
     assert len(cheap) > 30
-    wrong = [str(finding) for finding in run(cheap, seed=seed, jobs=1)
+    wrong = [str(finding) for finding in run(cheap, Terms(seed), jobs=1)
              if finding.verdict not in (finding.expected, Verdict.INCONCLUSIVE)]
     assert not wrong, "\n".join(wrong)
 

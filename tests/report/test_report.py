@@ -20,6 +20,7 @@ from mcverify.report import report_on
 from mcverify.report.surprises import SURPRISES, surprises
 from mcverify.results.folder import Results
 from mcverify.statistic import exact, variance
+from mcverify.verdict import Terms
 
 pytest.importorskip("jinja2")
 HOSTILE = """</script><b title="x">bold</b> & 'quoted' {{ 6 * 7 }} <!-- \x1b"""
@@ -57,7 +58,7 @@ def folder(path, *claims, seed=0):
         for each, findings in judged.items():
             results.write_claim(each, findings)
         results.write_verdicts(judged, keep=False)
-        results.write_run(seed, 1e-10, 1.5, 7)
+        results.write_run(Terms(seed), 1.5, 7)
     return results
 
 

@@ -19,7 +19,7 @@ from mcverify.statistic.betting import threshold
 from mcverify.statistic.catoni import catoni
 from mcverify.statistic.estimate import no_interval
 from mcverify.statistic.studentised import studentised
-from mcverify.verdict import CASE_ERROR_RATE, LOOKS, look_rate
+from mcverify.verdict import CASE_ERROR_RATE, LOOKS, Terms, look_rate
 
 LOOK = look_rate(CASE_ERROR_RATE)
 RULE, STUDENTISED = "mcverify.statistic.studentised.", "mcverify.statistic.base.studentised"
@@ -113,5 +113,5 @@ def test_looks_share_the_rate_of_a_case_unless_the_interval_holds_at_all(monkeyp
     assert asked == pytest.approx([1e-6 / LOOKS] * len(asked))
     assert len(asked) <= LOOKS
     assert set(rates_asked(anytime=True)) == {1e-6}
-    monkeypatch.setattr("mcverify.judge.trial.look_rate", lambda rate, anytime=False: rate)
+    monkeypatch.setattr(Terms, "look_rate", lambda terms, anytime=False: terms.error_rate)
     assert sum(rates_asked(anytime=False)) > 2e-6  # more than the case may spend
