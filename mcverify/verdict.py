@@ -6,6 +6,7 @@ from enum import StrEnum
 FIRST_LOOK = 128  # enough for a theorem and a wide margin; a calibrated interval needs 512
 LOOKS = 27
 MAX_BLOCKS = 2**20  # at the last of them
+ROWS = 2**16  # of block values, beyond which a long run takes blocks together
 CASE_ERROR_RATE = 1e-10
 SUITE_ERROR_RATE = 1e-6
 LEAST_RATE = 2.0**-128  # of one of the states that the random generator may begin from
@@ -128,6 +129,26 @@ class Terms:
     def look_rate(self, anytime: bool = False) -> float:
         """What a look of the run may spend of a case's error rate."""
         return look_rate(self.error_rate, anytime, self.max_blocks)
+
+    @property
+    def _keeps_all(self) -> bool:
+        return self.margin_scale == 1 and self.max_blocks <= MAX_BLOCKS
+
+    def merged(self, blocks: int) -> int:
+        """How many blocks a case keeps as one, where it may, after so many blocks.
+
+        All are kept apart at the usual margins, at which few cases come far. Else many do, and
+        ROWS of them bound what they keep.
+
+        >>> Terms().merged(2**20), Terms(margin_scale=0.05).merged(2**20)
+        (1, 16)
+        """
+        return 1 if self._keeps_all else 2 ** (-(-blocks // ROWS) - 1).bit_length()
+
+    @property
+    def sizes(self) -> int:
+        """How many sizes of such blocks a run may look at."""
+        return self.merged(self.looks[-1][1]).bit_length()
 
     @property
     def told(self) -> dict[str, int | float]:

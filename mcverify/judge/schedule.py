@@ -1,5 +1,6 @@
 """Which chunks are to be measured next: worlds by worlds, look by look, costly ones first."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -14,6 +15,8 @@ from mcverify.judge.worker import Killed
 from mcverify.judge.world import World
 from mcverify.verdict import FIRST_LOOK, Terms
 
+REMEMBERED = 2**18  # chunks of a world, beyond which others are only held against the first ones
+
 
 @dataclass
 class Group:
@@ -22,12 +25,18 @@ class Group:
     world: World
     trials: list[Trial]
     look: int
-    awaited: int = 0
+    awaited: int = 0  # chunks, of those that it has come to
+    left: int = 0  # blocks that it has not come to yet
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Where its look begins and ends."""
+        return self.trials[0].terms.looks[self.look]
 
     @property
     def cost(self) -> int:
         """Of all its blocks at this look, in a unit of its own."""
-        start, stop = self.trials[0].terms.looks[self.look]
+        start, stop = self.blocks
         return (stop - start) * sum(trial.cost for trial in self.trials)
 
 
@@ -55,9 +64,11 @@ class Schedule:
         self, trials: Sequence[Trial], terms: Terms, watch: Watch, limit: float | None = None
     ) -> None:
         self.terms, self.watch, self.limit = terms, watch, limit
-        self.waiting: list[tuple[int, int, int, Task]] = []  # a heap
-        self.counted = 0
-        self.issued: list[Task] = []
+        self.waiting: list[tuple[int, int, int, Group]] = []  # a heap
+        self.again: list[Task] = []  # first of all: others wait for them
+        self.counted = itertools.count()
+        self.indices = itertools.count()
+        self.issued: dict[int, Task] = {}
         self.drawn: dict[World, dict[bytes, int]] = {}  # first blocks of chunks, by their digests
         self.findings: list[Finding] = []  # made on the way
         self.calculations = [trial for trial in trials if not trial.case.claim.draws]
@@ -76,13 +87,22 @@ class Schedule:
         self._calculate(1)
         while self.unopened and not (self.waiting and self.waiting[0][0] == 0):
             self._open(self.unopened.pop())
-        if not self.waiting:
+        if not (self.waiting or self.again):
             self._calculate(len(self.calculations))
             raise StopIteration
-        *_, task = heappop(self.waiting)
-        self.issued.append(task)
+        task = self.again.pop() if self.again else self._next_chunk()
+        self.issued[next(self.indices)] = task
         references = [trial.reference for trial in task.trials]
         return references, self.terms.seed, task.first, task.blocks
+
+    def _next_chunk(self) -> Task:
+        group, (start, stop) = self.waiting[0][-1], self.waiting[0][-1].blocks
+        blocks = group.world.chunk(stop - start)
+        first = stop - group.left
+        group.awaited, group.left = group.awaited + 1, group.left - blocks
+        if not group.left:
+            heappop(self.waiting)
+        return Task(group, tuple(group.trials), first, blocks)
 
     def _open(self, group: Group) -> None:
         """Predict, and begin with the first look at what remains."""
@@ -123,19 +143,19 @@ class Schedule:
 
     def settle(self, index: int, result: Measurement | Killed) -> Iterator[Finding]:
         """Hand the result of a call to its trials; findings of those that it decides."""
-        task = self.issued[index]
-        group = task.group
+        task = self.issued.pop(index)
+        group, stop = task.group, task.group.blocks[1]
         self.watch.ended(index, task.blocks * sum(trial.cost for trial in task.trials))
         for trial, outcome in zip(task.trials, self._outcomes(task, result), strict=True):
             if outcome is not None:
-                trial.outcomes[task.first] = outcome
+                trial.take(task.first, outcome, stop)
         group.awaited -= 1
-        if group.awaited:
+        if group.awaited or group.left:
             return
         undecided = []
         for trial in group.trials:
             before = trial.foreseen
-            finding = trial.judged(self.terms.looks[group.look][1])
+            finding = trial.judged(stop)
             self.watch.foresee(trial.cost, before, trial.foreseen)
             if finding:
                 yield finding
@@ -153,20 +173,19 @@ class Schedule:
             # The others look at the same draws, which have harmed none of them.
             others = tuple(trial for step, trial in enumerate(task.trials) if step != result.step)
             if others:
-                self._add(replace(task, trials=others))
+                task.group.awaited += 1
+                self.again.append(replace(task, trials=others))
             return [message if step == result.step else None for step in range(len(task.trials))]
-        other = self.drawn.setdefault(task.group.world, {}).setdefault(result.digest, task.first)
+        drawn = self.drawn.setdefault(task.group.world, {})
+        if len(drawn) < REMEMBERED:
+            drawn.setdefault(result.digest, task.first)
+        other = drawn.get(result.digest, task.first)
         if result.digest and other != task.first:
             return [f"the law draws the same blocks at {other} again; let draw() use nothing but "
                     "the rng that it is given"] * len(task.trials)
         return [*result.outcomes]
 
     def _look(self, group: Group) -> None:
-        start, stop = self.terms.looks[group.look]
-        for first, blocks in group.world.chunks(start, stop):
-            self._add(Task(group, tuple(group.trials), first, blocks))
-
-    def _add(self, task: Task) -> None:
-        self.counted += 1
-        task.group.awaited += 1
-        heappush(self.waiting, (task.group.look, -task.group.cost, self.counted, task))
+        start, stop = group.blocks
+        group.left = stop - start
+        heappush(self.waiting, (group.look, -group.cost, next(self.counted), group))

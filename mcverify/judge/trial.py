@@ -12,11 +12,11 @@ from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.judge.finding import Finding
 from mcverify.judge.independence import PIECES, check_pieces
+from mcverify.judge.kept import Kept
 from mcverify.judge.known import known_values
 from mcverify.judge.limit import limited
 from mcverify.judge.measure import (
     GlobalRandomness,
-    Measured,
     Outcome,
     describe,
     own_faults,
@@ -42,8 +42,12 @@ class Trial:
     def __init__(self, case: Case, terms: Terms) -> None:
         self.case, self.terms = case, terms
         self.claimed = (math.nan, math.nan)
-        self.outcomes: dict[int, Outcome] = {}  # of the chunks since the last look, by first block
-        self.tables: list[Array] = []
+        self.arrived: dict[int, Outcome] = {}  # by first block, of chunks that others come before
+        self.kept = Kept(case.claim.statistic.merge)
+        self.pieces: list[Array] = []  # of the first look, as they were drawn
+        self.fault = ""  # of the first chunk that has one
+        self.made: set[Made | None] = set()  # what the body has returned since the last look
+        self.seen = 0  # blocks at the last look
         self.informed_by: Made | None = None  # what the body returns, if that is known
         self.statistic = case.claim.statistic
         self.rests = 0.0  # blocks before which no verdict is in sight
@@ -74,16 +78,15 @@ class Trial:
 
     def judged(self, blocks: int) -> Finding | None:
         """The verdict after a look, which has seen so many blocks; None if more must be drawn."""
-        if blocks < self.rests and not any(isinstance(x, str) for x in self.outcomes.values()):
+        if blocks < self.rests and not self.fault:
             return None
         try:
-            if fault := self._take_in():
+            if fault := self.fault or self._check_in(blocks):
                 return self._broken(fault)
             if self.statistic.rests_on is Basis.CALIBRATED and blocks < CALIBRATED_FROM:
                 self.rests = self.foreseen = CALIBRATED_FROM
                 return None
-            rate = self.terms.look_rate(self.statistic.at_all_looks)
-            found = self.statistic.estimate(self.tables[0], rate)
+            found = self.statistic.of_merged(self.kept.merged).estimate(self.kept.table, self._rate)
         except Exception as error:
             return self._broken(describe(error))
         if math.isnan(found.value):
@@ -91,8 +94,7 @@ class Trial:
         if not found.reason and self._verdict(found) is not Verdict.INCONCLUSIVE:
             self.foreseen = blocks
             return self._decided(found)
-        each = self.tables[0].size // blocks
-        later = [stop for _, stop in self.terms.looks if stop > blocks and stop * each <= MAX_TABLE]
+        later = [stop for stop in self._bearable() if stop > blocks]
         if found.final or blocks == self.terms.looks[-1][1]:
             return self._open(found, found.reason or "the measured interval still crosses an edge "
                                                      "of the claimed one")
@@ -117,31 +119,69 @@ class Trial:
             found = replace(found, low=found.value - slow, high=found.value + slow)
         self.rests = min(most, blocks_until(found, self.claimed, blocks, slow, 2 * found.stderr))
 
-    def _take_in(self) -> str:
-        """Take in the outcomes since the last look, in the order of their blocks.
+    def take(self, first: int, outcome: Outcome, stop: int) -> None:
+        """Take in the outcome of the chunk from a block on, at the look that ends at ``stop``.
 
-        Returns why there is no estimate, "" if there is one. Raises ValueError if the chunks of
-        the first look tell that blocks depend on each other.
+        Chunks may come in any order, and count in the order of their blocks. Those that wait for
+        others are no more than there are at work elsewhere.
         """
-        fresh: list[Measured] = []
-        for first in sorted(self.outcomes):
-            outcome = self.outcomes.pop(first)
-            if isinstance(outcome, str):
-                return f"{outcome} (seed {self.terms.seed}, chunk at block {first})"
-            fresh.append(outcome)
-        first_look, made = not self.tables, {each.made for each in fresh}
+        self.arrived[first] = outcome
+        while (at := self.kept.blocks) in self.arrived and not self.fault:
+            if fault := self._add(self.arrived.pop(at), self._merged(stop)):
+                self.fault = f"{fault} (seed {self.terms.seed}, chunk at block {at})"
+        if self.fault:
+            self.arrived.clear()
+
+    def _add(self, outcome: Outcome, merged: int) -> str:
+        """Keep a chunk's block values, in rows of so many blocks; returns why there are none."""
+        if isinstance(outcome, str):
+            return outcome
+        try:
+            self.kept.coarsen(merged)
+            self.kept.add(outcome.table)
+        except Exception as error:
+            return describe(error)
+        self.made.add(outcome.made)
+        if not self.seen:
+            self.pieces.append(outcome.table)
+        return ""
+
+    def _merged(self, blocks: int) -> int:
+        """Of how many blocks a row is at the look that ends there."""
+        return self.terms.merged(blocks) if self.kept.merge else 1
+
+    def _bearable(self) -> list[int]:
+        """The ends of the looks whose block values the case may keep."""
+        each = self.kept.table.size // len(self.kept.table)
+        return [stop for _, stop in self.terms.looks
+                if stop // self._merged(stop) * each <= MAX_TABLE]
+
+    @property
+    def _rate(self) -> float:
+        """What a look may spend: its share, or what blocks of a size may at all looks together."""
+        if self.statistic.at_all_looks and self.kept.merge:
+            return self.terms.error_rate / self.terms.sizes
+        return self.terms.look_rate(self.statistic.at_all_looks)
+
+    def _check_in(self, blocks: int) -> str:
+        """Why there is no estimate from so many blocks, "" if there is one.
+
+        Raises ValueError if the chunks of the first look tell that blocks depend on each other.
+        """
+        made, self.made = self.made, set()
         if self.informed_by and made != {self.informed_by}:
             return ("the body returned what it was handed or made of it at first, and now others; "
                     "treat all blocks alike")
+        pieces, self.pieces, first_look = self.pieces, [], not self.seen
         if first_look:
-            if len(fresh) >= PIECES and len(fresh[0].table) > 1:
-                check_pieces("the law or the body", [each.table for each in fresh])
+            if len(pieces) >= PIECES and len(pieces[0]) > 1:
+                check_pieces("the law or the body", pieces)
             if len(made) == 1 and self.statistic.learns:
                 self.informed_by = next(iter(made))
                 self.statistic = self.statistic.informed(known_values(
                     self.world, self.informed_by, self.statistic.power))
-        self.tables = [np.concatenate([*self.tables, *(each.table for each in fresh)])]
-        return wrong_influence(self.statistic, self.tables[0]) if first_look else ""
+        self.seen = blocks
+        return wrong_influence(self.statistic, self.kept.table) if first_look else ""
 
     def _verdict(self, found: Estimate) -> Verdict:
         return judge((found.low, found.high), self.claimed)
@@ -158,7 +198,7 @@ class Trial:
     def _finding(
         self, verdict: Verdict, found: Estimate, reason: str, broken: bool = False
     ) -> Finding:
-        blocks, terms = sum(len(table) for table in self.tables), self.terms
+        blocks, terms = self.seen, self.terms
         return Finding(self.case, terms.seed, terms.error_rate, verdict, blocks, found.value,
                        found.stderr, found.low, found.high, *self.claimed, reason,
                        str(self.statistic.rests_on), broken, self._detects(found, blocks),
@@ -166,9 +206,9 @@ class Trial:
 
     def _reach(self, found: Estimate, blocks: int) -> float:
         """How many standard errors the interval reaches to either side, after so many blocks."""
-        rate = self.terms.look_rate(self.statistic.at_all_looks)
+        rate = self._rate
         if self.statistic.at_all_looks:
-            return math.sqrt(2 * threshold(blocks, rate))
+            return math.sqrt(2 * threshold(blocks // self._merged(blocks), rate))
         by_moments = self.statistic.rests_on is Basis.MOMENTS and found.stderr > 0
         reach = (found.high - found.low) / found.stderr / 2 if by_moments else math.inf
         return float(reach if math.isfinite(reach) else -ndtri(rate / 2))
@@ -178,10 +218,9 @@ class Trial:
         the last look; in proportion to the prediction if the margin is, nan where unknown.
         """
         claim, edges = self.case.claim, [edge for edge in self.claimed if math.isfinite(edge)]
-        if not (self.tables and edges and found.stderr >= 0):
+        if not (self.seen and edges and found.stderr >= 0):
             return math.nan
-        size = self.tables[0].size // blocks
-        last = max([blocks, *(stop for _, stop in self.terms.looks if stop * size <= MAX_TABLE)])
+        last = max([blocks, *self._bearable()])
         stderr = found.stderr * math.sqrt(blocks / last)
         if stderr == 0 and self.statistic.support:  # the most that values of the range may vary
             low, high = self.statistic.support

@@ -39,13 +39,17 @@ class World:
         """What its draws descend from besides the seed: names and numbers, not objects."""
         return str(self.law), self.d_k, self.tokens
 
-    def chunks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """(first block, blocks) of the chunks from ``start`` to ``stop``, both ends of looks.
+    def chunk(self, blocks: int) -> int:
+        """The blocks of a chunk at a look at so many: a power of two of them, at most the look.
 
-        A chunk is a power of two of blocks, at most the look: part of the stream's definition.
+        Chunks are part of the stream's definition.
         """
         fitting = max(1, CHUNK_NUMBERS // (2 * self.tokens * self.d_k))
-        size = min(2 ** int(math.log2(fitting)), stop - start)
+        return min(1 << int(math.log2(fitting)), blocks)
+
+    def chunks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """(first block, blocks) of the chunks from ``start`` to ``stop``, both ends of looks."""
+        size = self.chunk(stop - start)
         return ((first, size) for first in range(start, stop, size))
 
     def draw(self, seed: int, first: int, blocks: int) -> tuple[Array, Array]:

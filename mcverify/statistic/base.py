@@ -95,6 +95,10 @@ class Statistic:
     support : that range, if it is stated; numbers or functions of the settings.
     known : variance of ``about``'s values and mean of the values, if they are known; likewise.
     draws : whether its body draws at all.
+    merge : block values -> those of pairs of neighbours, taken as one block: (2n, …) -> (n, …). A
+        case of a statistic without it keeps what it has drawn, which ends at some number.
+    enlarged : how many blocks are one -> the same for such block values, if it is not the variance
+        in ``known`` alone that changes.
     """
 
     name: str
@@ -117,6 +121,8 @@ class Statistic:
     support: tuple[Any, Any] | None = None
     known: tuple[Any, Any] | None = None
     draws: bool = True
+    merge: Callable[[Array], Array] | None = None
+    enlarged: "Callable[[int], Statistic] | None" = None
 
     def __repr__(self) -> str:
         return f"<Statistic {self.name}>"
@@ -217,6 +223,19 @@ class Statistic:
         if known:
             check_variance(known[0], self.name)
         return replace(self, support=support, known=known) if self.support or self.known else self
+
+    def of_merged(self, blocks: int) -> "Statistic":
+        """The same for the block values of so many blocks taken as one.
+
+        >>> from mcverify.statistic import mean
+        >>> mean.with_variance(3.0).of_merged(4).known
+        (0.75, 0.0)
+        """
+        if blocks == 1:
+            return self
+        if self.enlarged is not None:
+            return self.enlarged(blocks)
+        return replace(self, known=self.known and (self.known[0] / blocks, self.known[1]))
 
     @property
     def rests_on(self) -> Basis:

@@ -122,6 +122,14 @@ def _of_two(
         return np.concatenate([one.parts(own) for one, own in
                                zip(of, _unpacked(table), strict=True) if one.parts], axis=1)
 
+    def merge(table: Array) -> Array:
+        return _packed([one.merge(own) for one, own in
+                        zip(of, _unpacked(table), strict=True) if one.merge])
+
+    def enlarged(blocks: int) -> Statistic:
+        first, second = (one.of_merged(blocks) for one in of)
+        return _of_two(name, (first, second), shape, join)
+
     def interval(table: Array, error_rate: float) -> Estimate:
         a, b = (one.estimate(own, error_rate / 2)
                 for one, own in zip(of, _unpacked(table), strict=True))
@@ -136,14 +144,16 @@ def _of_two(
                                                  "is divided by it")
         return Estimate(at.value, stderr, low, high)
 
+    merged = merge if all(one.merge for one in of) else None
     moments = max(0 if one.known or one.support else one.moments for one in of)
     if any(map(_has_own_interval, of)):
         return Statistic(name, reduce, influence, moments, interval=interval,
                          basis=max((one.rests_on for one in of), key=[*Basis].index),
-                         anytime=all(one.at_all_looks for one in of))
+                         anytime=all(one.at_all_looks for one in of), merge=merged,
+                         enlarged=enlarged)
     return Statistic(name, reduce, influence, moments, curvature=curvature, lean=lean,
                      caution=max(one.caution for one in of),
-                     parts=parts if any(one.parts for one in of) else None)
+                     parts=parts if any(one.parts for one in of) else None, merge=merged)
 
 
 def _check(one: Statistic, name: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from mcverify.statistic.base import Array, Known, Statistic, block_means
 from mcverify.statistic.betting import log_wealth, lower_root, threshold
 from mcverify.statistic.estimate import Basis, Estimate, no_interval
+from mcverify.statistic.merging import averaged
 from mcverify.statistic.studentised import standard_error
 
 
@@ -64,7 +65,7 @@ def _ratio_within(table: Array, low: float, high: float, error_rate: float) -> E
 
 
 ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3, lean=_ratio_lean,
-                  ranged=_ratio_within)
+                  ranged=_ratio_within, merge=averaged)
 
 
 def slope(of: Statistic) -> Statistic:
@@ -116,6 +117,12 @@ def slope(of: Statistic) -> Statistic:
         bends = [np.mean(log.influence * y) ** 2 / log.power for log in logarithms(table)]
         return abs(float(_slope_weights(table) @ bends)) / (2 * spread**3)
 
+    def merge(table: Array) -> Array:
+        assert of.merge is not None
+        columns = [np.concatenate([column[0::2, :1], of.merge(column[:, 1:])], axis=1)
+                   for column in np.moveaxis(table, 1, 0)]
+        return np.stack(columns, axis=1)
+
     def tell(known: tuple[Known | None, ...]) -> Statistic:
         of_each = [of.informed(each) for each in known]
         if not all(each.known for each in of_each):
@@ -142,14 +149,19 @@ def slope(of: Statistic) -> Statistic:
     calibrated = Statistic(
         f"slope of {of.name}", reduce, influence, moments=of.moments, parts=parts,
         curvature=curvature, lean=lean, caution=of.caution, support=support, tell=tell,
-        ranged=ranged if of.ranged and not of.known else None, knows=reduce if of.learns else None)
+        ranged=ranged if of.ranged and not of.known else None, knows=reduce if of.learns else None,
+        merge=merge if of.merge else None)
 
     def by_theorem(basis: Basis, of_each: Callable[[int], Sequence[Statistic]]) -> Statistic:
         def interval(table: Array, error_rate: float) -> Estimate:
             return with_error(joined(of_each(table.shape[1]), table, error_rate), table)
 
+        def enlarged(blocks: int) -> Statistic:
+            return by_theorem(basis, lambda xs: [each.of_merged(blocks) for each in of_each(xs)])
+
         return replace(calibrated, moments=0, parts=None, curvature=None, lean=None, support=None,
-                       knows=None, interval=interval, basis=basis, anytime=of.anytime)
+                       knows=None, interval=interval, basis=basis, anytime=of.anytime,
+                       enlarged=enlarged)
 
     own = of.rests_on is not Basis.CALIBRATED
     return by_theorem(of.rests_on, lambda xs: [of] * xs) if own else calibrated

@@ -49,13 +49,13 @@ def test_what_is_right_only_nearly_is_refuted_by_a_tighter_run(mine, capsys):
 
 
 def test_a_folder_keeps_to_one_scale_and_its_rows_are_reproduced_with_it(mine, capsys):
-    assert ran(capsys, "--margin-scale", "0.5", "--max-blocks", "100000")[0] == 0
+    assert ran(capsys, "--margin-scale", "0.8", "--max-blocks", "100000")[0] == 0
     for table in ("results/claims/nearly.csv", "results/controls.csv"):
         assert main(["replay", table, "mine.py", "--jobs", "1"]) == 0
         assert "every digit" in capsys.readouterr().out
     for options, message in [
-            ((), "--margin-scale 1.0: results holds results of margin scale 0.5, and a folder"),
-            (("--margin-scale", "0.5"), "--max-blocks 1048576: results holds results of max "
+            ((), "--margin-scale 1.0: results holds results of margin scale 0.8, and a folder"),
+            (("--margin-scale", "0.8"), "--max-blocks 1048576: results holds results of max "
                                         "blocks 100000, and a folder keeps to one")]:
         status, told = ran(capsys, *options)
         assert status == 2
