@@ -1,5 +1,6 @@
 """The status with which a command ends, and what it says when it cannot go on."""
 
+import _thread
 import signal
 import sys
 import threading
@@ -27,7 +28,7 @@ class Exit(IntEnum):
 MEANING = (
     "Exit status: 0 every verdict as declared, 1 a verdict contradicts its declaration, 2 bad "
     "usage or a broken claim file, 3 none contradicts but some are inconclusive or errors, 70 a "
-    "fault of mcverify itself, 130 interrupted (what was finished is kept)."
+    "fault of mcverify itself, 130 interrupted or out of time (what was finished is kept)."
 )
 
 
@@ -61,6 +62,34 @@ def end_at_sigterm_as_at_ctrl_c() -> None:
     """Let SIGTERM raise KeyboardInterrupt, so that what was finished is kept and processes end."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@contextmanager
+def ended_when_over(seconds: float | None, over: threading.Event) -> Iterator[None]:
+    """Inside it KeyboardInterrupt is raised when the time is over, which the event then tells.
+
+    What the main thread waits for is ended as by SIGTERM.
+    """
+    if seconds is None:
+        yield
+        return
+    main = threading.main_thread().ident
+
+    def end() -> None:
+        over.set()
+        if main and signal.getsignal(signal.SIGTERM) is signal.default_int_handler:
+            signal.pthread_kill(main, signal.SIGTERM)
+        else:
+            _thread.interrupt_main()
+
+    timer = threading.Timer(max(0.0, seconds), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def refuse(message: str) -> Exit:

@@ -22,6 +22,7 @@ def run(
     jobs: to.Jobs = None,
     resume: Annotated[bool, Option("--resume", help=(
         "go on from the cases that an interrupted run has finished"))] = False,
+    time_limit: to.TimeLimit = None,
     verdict: to.Outcome = None,
     failed: to.Failed = False,
     body_limit: to.BodyLimit = None,
@@ -45,7 +46,8 @@ def run(
         return Exit.BAD_USAGE
     part = bool(names or verdict or failed)
     terms = Terms(seed, error_rate, margin_scale, max_blocks)
-    status = Suite(claims, Results(out), terms, jobs, part, body_limit).run(resume)
+    suite = Suite(claims, Results(out), terms, jobs, part, body_limit, time_limit)
+    status = suite.run(resume)
     return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
 
 

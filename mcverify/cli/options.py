@@ -166,6 +166,11 @@ Scale = Annotated[float, Option("--margin-scale", metavar="S", parser=_scale, he
     "judge every margin so many times as wide, e.g. 0.05 for 20 times tighter"))]
 Blocks = Annotated[int, Option("--max-blocks", metavar="N", parser=_whole(FIRST_LOOK), help=(
     "no look takes more blocks than so many"))]
+TimeLimit = Annotated[float | None, Option(
+    metavar="TIME", parser=duration, show_default=False, help=(
+        "end after so long, e.g. 90s, 10m or 1h, and keep what is finished; --resume goes on"))]
+
+
 Size = Annotated[int, Option(metavar="N", parser=_whole(1))]
 MaybeSize = Annotated[int | None, Option(metavar="N", parser=_whole(1), show_default=False)]
 

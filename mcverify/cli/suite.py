@@ -1,13 +1,14 @@
 """Judge the chosen claims into a results folder, keep them as they finish, and report."""
 
+import threading
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 
 from mcverify.cli import report
-from mcverify.cli.exits import Exit, refused, writing_to
+from mcverify.cli.exits import Exit, ended_when_over, refused, writing_to
 from mcverify.cli.terminal import console, show
 from mcverify.cli.waiting import Waiting, patient
 from mcverify.declare.claim import Claim
@@ -36,8 +37,11 @@ class Suite:
     jobs: int | Spread | None
     part: bool
     limit: float | None = None  # seconds a body may take for a chunk
+    time_limit: float | None = None  # seconds from here on
     judged: dict[Claim, list[Finding]] = field(default_factory=dict, init=False)
     finished: int = field(default=0, init=False)  # cases, of claims that are not judged yet as well
+    started: float = field(default_factory=time.monotonic, init=False)
+    over: threading.Event = field(default_factory=threading.Event, init=False)  # the time limit
 
     def __post_init__(self) -> None:
         self.cases = []
@@ -58,23 +62,28 @@ class Suite:
                 check_budget(len(self.cases), self.terms.error_rate)
                 stack.enter_context(self.results.held())
                 self._agree()
-            started = time.monotonic()
             journal = Journal(self.results.folder)
-            stack.callback(self._say, started)  # whatever becomes of the tables
+            stack.callback(self._say)  # whatever becomes of the tables
             interrupted = self._judge(journal, resume)
             self._write(complete=not (self.part or interrupted))
             if not interrupted:
                 journal.forget()
-                self.results.write_run(self.terms, time.monotonic() - started, len(self.cases))
+                self.results.write_run(self.terms, self.seconds, len(self.cases))
         if interrupted:
-            show(f"interrupted: {len(self.judged)} of {len(self.claims)} claims are finished, and "
+            why = "the time is over" if self.over.is_set() else "interrupted"
+            show(f"{why}: {len(self.judged)} of {len(self.claims)} claims are finished, and "
                  f"{self.finished} of {len(self.cases)} cases are kept; the same command with "
                  "--resume goes on", stderr=True)
             return Exit.INTERRUPTED
         return status(self.judged)
 
-    def _say(self, started: float) -> None:
-        report.run_table(self.judged, self.terms, time.monotonic() - started, self.results.folder)
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self.started
+
+    def _say(self) -> None:
+        report.run_table(self.judged, self.terms, self.seconds, self.results.folder)
 
     def _agree(self) -> None:
         """A folder keeps to the same terms from the first draw on."""
@@ -101,15 +110,14 @@ class Suite:
         fresh = run([case for case in self.cases if case not in done], self.terms, self.jobs,
                     waiting.watch, self.limit)
         found: dict[Claim, list[Finding]] = {claim: [] for claim in self.claims}
-        try:
+        left = None if self.time_limit is None else self.time_limit - self.seconds
+        with suppress(KeyboardInterrupt), ended_when_over(left, self.over):
             for finding in chain(kept, waiting.told(journal.keep(fresh))):
                 claim = finding.case.claim
                 found[claim].append(finding)
                 if len(found[claim]) == len(claim.cases()) + len(claim.control_cases()):
                     self.results.write_claim(claim, found[claim])
                     self.judged[claim] = found[claim]
-        except KeyboardInterrupt:
-            pass
         self.finished = sum(map(len, found.values()))
         self.judged = {claim: found[claim] for claim in self.claims if claim in self.judged}
         return len(self.judged) < len(self.claims)

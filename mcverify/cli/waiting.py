@@ -48,8 +48,12 @@ class Waiting:
         return time.monotonic() - self.last >= PATIENCE
 
     def __str__(self) -> str:
-        """The time left, if it is foreseen, and what is at work, if nothing has finished lately."""
-        parts, left = [], self.watch.seconds_left
+        """The rate, the time left if it is foreseen, and, if nothing has finished lately, what is
+        at work."""
+        parts, rate, left = [], self.watch.rate, self.watch.seconds_left
+        if self.cases and rate:
+            parts.append(f"{rate:,.0f} blocks a second" if rate >= 10 else
+                         f"{rate:.2g} blocks a second")
         if self.cases and left >= 1:
             parts.append(f"about {left:.0f} s left" if left < 100 else
                          f"about {left / 60:.0f} min left")

@@ -145,7 +145,8 @@ class Schedule:
         """Hand the result of a call to its trials; findings of those that it decides."""
         task = self.issued.pop(index)
         group, stop = task.group, task.group.blocks[1]
-        self.watch.ended(index, task.blocks * sum(trial.cost for trial in task.trials))
+        cost = sum(trial.cost for trial in task.trials)
+        self.watch.ended(index, task.blocks * cost, task.blocks)
         for trial, outcome in zip(task.trials, self._outcomes(task, result), strict=True):
             if outcome is not None:
                 trial.take(task.first, outcome, stop)

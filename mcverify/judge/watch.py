@@ -16,13 +16,14 @@ class Watch:
     Attributes
     ----------
     at_work : by the index of a call, what tells the case that is measured and since when.
-    done : what has been measured.
+    done : what has been measured; blocks : how many blocks that were.
     first, foreseen : of the cases that were looked at, what their first look and all of them cost.
     unseen : what the first look at the other cases will cost.
     """
 
     at_work: dict[int, Callable[[], tuple[str, float]]] = field(default_factory=dict)
     done: float = 0.0
+    blocks: int = 0
     first: float = 0.0
     foreseen: float = 0.0
     unseen: float = 0.0
@@ -41,10 +42,11 @@ class Watch:
         """The cases that are measured, and since when."""
         return [now() for now in list(self.at_work.values())]
 
-    def ended(self, index: int, cost: float) -> None:
-        """A call has given its result."""
+    def ended(self, index: int, cost: float, blocks: int = 0) -> None:
+        """A call has given its result, of so many blocks."""
         self.at_work.pop(index, None)
         self.done += cost
+        self.blocks += blocks
 
     def foresee(self, cost: float, before: int, last: int) -> None:
         """A case, of which a block costs so much, is foreseen to take ``last`` blocks in all.
@@ -55,6 +57,11 @@ class Watch:
             self.unseen -= cost * FIRST_LOOK
             self.first += cost * FIRST_LOOK
         self.foreseen += cost * (last - before)
+
+    @property
+    def rate(self) -> float:
+        """Blocks a second so far."""
+        return self.blocks / max(time.monotonic() - self.started, 1e-3)
 
     @property
     def seconds_left(self) -> float:

@@ -89,7 +89,9 @@ def test_a_pipe_gets_a_line_a_minute(mine, monkeypatch, capsys):
     assert main(["run", mine("sleepy", slow=4), "--jobs", "1"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert 2 <= len(lines) <= 2 + (time.monotonic() - started) / waiting.MINUTE
-    assert all(re.fullmatch(r"\d of 4 cases(; about \d+ s left)?", line) for line in lines), lines
+    each = r"\d of 4 cases(; [\d.,]+ blocks a second)?(; about \d+ s left)?"
+    assert all(re.fullmatch(each, line) for line in lines), lines
+    assert any("blocks a second" in line for line in lines), lines
 
 
 def test_a_terminal_gets_a_bar_with_the_cases_at_work(mine, monkeypatch, capsys):
@@ -101,6 +103,7 @@ def test_a_terminal_gets_a_bar_with_the_cases_at_work(mine, monkeypatch, capsys)
     err = capsys.readouterr().err
     assert "at sleepy-normal-d_k:4" in err
     assert "0/4" in err
+    assert " blocks a second" in err
 
 
 def test_what_is_at_work_is_named_up_to_three_and_without_markup():
@@ -114,6 +117,11 @@ def test_what_is_at_work_is_named_up_to_three_and_without_markup():
     told.watch.done, told.watch.first, told.watch.foreseen = 512.0, 512.0, 1024.0
     told.watch.started = time.monotonic() - 10
     assert str(told) == "about 10 s left"
+    told.watch.ended(0, 0.0, 51200)
+    assert re.fullmatch(r"5,\d{3} blocks a second; about 10 s left", str(told))
+    told.watch.blocks = 15
+    assert re.fullmatch(r"1\.[45] blocks a second; about 10 s left", str(told))
+    told.watch.blocks = 0
     told.watch.unseen = 2 * 512.0 * 25  # cases of which nothing is known yet cost like the others
     assert str(told) == "about 17 min left"
 
