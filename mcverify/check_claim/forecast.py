@@ -5,22 +5,22 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 
-import numpy as np
 from scipy.special import ndtri
 
 from mcverify.check_claim.remarks import NOTE, PROBLEM, WARNING, Remark, about
-from mcverify.check_claim.values import BLOCKS, FEW, gather
+from mcverify.check_claim.values import BLOCKS, FEW, SECONDS
 from mcverify.declare.claim import Case, Claim
 from mcverify.judge.measure import describe
+from mcverify.judge.sample import sample
 from mcverify.judge.trial import MAX_TABLE
-from mcverify.judge.watch import Watch
+from mcverify.judge.watch import Watch, blocks_until
 from mcverify.judge.world import Array, world_of
-from mcverify.statistic import Statistic
+from mcverify.statistic import Estimate, Statistic
 from mcverify.statistic.betting import threshold
 from mcverify.verdict import CASE_ERROR_RATE, FIRST_LOOK, Verdict, judge, look_rate, looks
 
 ERROR_RATE = 1e-3  # of one look at a control: a first impression, not a verdict
-SECONDS = 1.0  # spent on a claim's cases; what is left is taken to cost as the last one measured
+ENOUGH = 1.0  # seconds spent on a claim's cases; those left are taken to cost as the last one
 ROUGH = 0.3  # an error rate at which a few blocks give a standard error
 FAR = 4  # times the last look: a forecast from few blocks may be wrong by as much
 
@@ -52,7 +52,7 @@ def controls(claim: Claim, watch: Watch) -> Iterator[Remark]:
 def _first_look(case: Case) -> tuple[Verdict | None, str]:
     """The verdict so far, None of a broken case, and what it is read from."""
     try:
-        (statistic, table), (low, high) = gather(case, BLOCKS), case.claimed
+        (statistic, table), (low, high) = sample(case, BLOCKS, seconds=SECONDS), case.claimed
         found = statistic.estimate(table, ERROR_RATE)
     except Exception as error:
         return None, describe(error)
@@ -67,18 +67,19 @@ def costs(claim: Claim, cases: list[Case], watch: Watch) -> Iterator[Remark]:
     watch.at(0, str(case))
     try:
         tracemalloc.start()
-        gather(case, FIRST_LOOK)
+        sample(case, FIRST_LOOK, seconds=SECONDS)
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
         for case in reversed(cases):
             watch.at(0, str(case))
-            began, (statistic, table) = time.perf_counter(), gather(case, FEW, start=FIRST_LOOK)
+            began = time.perf_counter()
+            statistic, table = sample(case, FEW, start=FIRST_LOOK, seconds=SECONDS)
             each = (time.perf_counter() - began) / len(table)
             needed, reason = foreseen(case, statistic, table)
             blocks.append(needed)
             seconds.append(needed * each)
             left_open += [f"such as {case}: {reason}"] if reason else []
-            if time.perf_counter() - started > SECONDS:
+            if time.perf_counter() - started > ENOUGH:
                 break
     except Exception as error:
         yield about(claim, PROBLEM, f"at {case}: {describe(error)}")
@@ -97,24 +98,25 @@ def costs(claim: Claim, cases: list[Case], watch: Watch) -> Iterator[Remark]:
 def foreseen(case: Case, statistic: Statistic, table: Array) -> tuple[int, str]:
     """Blocks that a case takes whose block values are like these, and why it may stay open.
 
-    After n blocks an interval reaches t·spread/√n to either side; in a stated range also
-    ln(1/rate)·range/n. A claim that is declared CONFIRMED is taken to be true in its middle.
+    After n blocks an interval reaches t·spread/√n to either side, and in a stated range
+    ln(1/rate)·range/n farther. A claim that is declared CONFIRMED is taken to be true in its
+    middle, any other to be a standard error farther from its edges than it seems.
     """
     reason = statistic.missing_moments(world_of(case).law) if case.claim.draws else ""
     if reason or not case.claim.draws:
         return 1 - bool(reason), reason
     rate, found = look_rate(CASE_ERROR_RATE, statistic.anytime), statistic.estimate(table, ROUGH)
-    distance = (case.claimed[1] - case.claimed[0]) / 2
-    if case.expected is not Verdict.CONFIRMED or math.isinf(distance):
-        distance = min(abs(found.value - edge) for edge in case.claimed if math.isfinite(edge))
-        distance = max(distance, found.stderr) or math.inf
-    needed = max(statistic.blocks_needed(table, rate),
-                 (ndtri(rate / 2) * found.stderr / distance) ** 2 * len(table))
-    if statistic.support:
-        needed = max(needed, threshold(FIRST_LOOK, rate) * np.ptp(statistic.support) / distance)
-    elif found.stderr == 0:
+    if found.stderr == 0 and not statistic.support:
         return FIRST_LOOK, (f"the values are the same in {len(table)} blocks, and while they are "
                             "nothing is decided; for an identity use the statistic proportion")
+    middle, reach = sum(case.claimed) / 2, -float(ndtri(rate / 2)) * found.stderr
+    low, high = statistic.support or (0.0, 0.0)
+    more = threshold(FIRST_LOOK, rate) * (high - low) / len(table)
+    centred = case.expected is Verdict.CONFIRMED and math.isfinite(middle)
+    value, farther = (middle, 0.0) if centred else (found.value, found.stderr)
+    likely = Estimate(value, found.stderr, value - reach - more, value + reach + more)
+    needed = max(statistic.blocks_needed(table, rate),
+                 blocks_until(likely, case.claimed, len(table), reach, farther))
     stops = [stop for _, stop in looks() if stop * table[0].size <= MAX_TABLE] or [FIRST_LOOK]
     if needed > FAR * stops[-1]:
         reason = (f"about {needed:.2g} blocks would be needed, and {stops[-1]} are the most; widen "

@@ -50,14 +50,13 @@ def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]
         except Exception as error:
             told.setdefault((law, "moments"), f"{at} is broken: {describe(error)}; let it give "
                             "means (d_k,) and covariances (d_k, d_k), nan where not known")
-    findings = {each.case: each for each in run(
-        cases, Terms(error_rate=FALSE_ALARM / (len(cases) or 1)), 1, watch)}
-    for case in cases:
-        found, part = findings[case], case.claim.name.partition(" ")[0]
+    terms = Terms(error_rate=FALSE_ALARM / (len(cases) or 1))
+    for found in run(cases, terms, 1, watch):
+        law, part = found.case.drawn["law"], found.case.claim.name.partition(" ")[0]
         if found.broken:
-            told.setdefault((case.drawn["law"], "draw"), found.reason)
+            told.setdefault((law, "draw"), found.reason)
         elif found.verdict is Verdict.REFUTED:
-            told.setdefault((case.drawn["law"], part), _contradiction(found))
+            told.setdefault((law, part), _contradiction(found))
     broken = {law for law, part in told if part in BREAKS}
     claim_of = {world.law: claim for world, claim in worlds.items()}
     return broken, [
@@ -67,26 +66,25 @@ def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]
 
 
 def _contradiction(found: Finding) -> str:
-    case, name = found.case, found.case.claim.name
-    between = f"[{found.low:.4g}, {found.high:.4g}]"
+    case, between = found.case, f"[{found.low:.4g}, {found.high:.4g}]"
     if case.claim.statistic.support:
-        return (f"coupled is False, but {name} rise together with a probability in {between}, "
-                "and not of 1/2; set coupled to True")
-    return (f"moments({case.drawn['d_k']}).{name} is declared {case.predicted:.6g}, and the draws "
-            f"have it in {between}; correct the one or the other")
+        return (f"coupled is False, but {case.claim.name} rise together with a probability in "
+                f"{between}, and not of 1/2; set coupled to True")
+    return (f"moments({case.drawn['d_k']}).{case.claim.name} is declared {case.predicted:.6g}, and "
+            f"the draws have it in {between}; correct the one or the other")
 
 
 def _worlds(claims: Sequence[Claim], watch: Watch) -> dict[World, Claim]:
     """The narrow worlds of users' laws that claims and controls name, each with such a claim."""
-    found: dict[tuple[Law, int], tuple[World, Claim]] = {}
+    found: dict[World, Claim] = {}
     for claim in claims:
         watch.at(0, f"the predictions of {claim.name}")
         for case in (*claim.cases(), *claim.control_cases()) if claim.draws else ():
             law, d_k, tokens = (case.drawn.get(name, TOKENS) for name in WORLD)
             if not _shipped(law):
-                found.setdefault((law, d_k), (World(law, d_k, tokens), claim))
-    least = {law: min(d_k for other, d_k in found if other == law) for law, _ in found}
-    return dict(pair for (law, d_k), pair in found.items() if d_k <= max(WIDE, least[law]))
+                found.setdefault(World(law, d_k, tokens), claim)
+    least = {each.law: each.d_k for each in sorted(found, key=lambda each: -each.d_k)}
+    return {each: claim for each, claim in found.items() if each.d_k <= max(WIDE, least[each.law])}
 
 
 def _shipped(law: Any) -> bool:

@@ -1,6 +1,5 @@
 """What is said of a file: lines with a place, what is wrong and the repair; and their report."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from mcverify.declare.discover import source
 PROBLEM = "problem"  # a rule is broken; a run would fail, or its verdict would mean nothing
 WARNING = "warning"  # a run may not decide it, or may not mean what it seems to
 NOTE = "note"  # what a run will cost
+KINDS = (PROBLEM, WARNING, NOTE)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,6 @@ def report(remarks: Sequence[Remark]) -> str:
     a.py:3: note: …
     problems: 1, warnings: 0
     """
-    lines = [str(remark) for kind in (PROBLEM, WARNING, NOTE) for remark in remarks
-             if remark.kind == kind]
-    counts = Counter(remark.kind for remark in remarks)
-    return "\n".join([*lines, f"problems: {counts[PROBLEM]}, warnings: {counts[WARNING]}"])
+    kinds = [remark.kind for remark in remarks]
+    return "\n".join([*map(str, sorted(remarks, key=lambda remark: KINDS.index(remark.kind))),
+                      f"problems: {kinds.count(PROBLEM)}, warnings: {kinds.count(WARNING)}"])

@@ -1,7 +1,6 @@
 """Check that a claim's numbers are a function of its draws, and that all it asks for matters."""
 
 import sys
-import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,42 +11,18 @@ from mcverify.attention.chunk import Chunk
 from mcverify.check_claim.remarks import PROBLEM, WARNING, Remark, about
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import load
-from mcverify.declare.rules import COUNTS, WORLD, call, parameters
+from mcverify.declare.rules import COUNTS, WORLD, parameters
 from mcverify.judge import measure
-from mcverify.judge.known import known_values
 from mcverify.judge.processes import Progress, Spread
+from mcverify.judge.sample import sample
 from mcverify.judge.watch import Watch
 from mcverify.judge.worker import Killed, note_step
-from mcverify.judge.world import Array, statistic_of, world_of
+from mcverify.judge.world import Array, world_of
 from mcverify.laws import Law
-from mcverify.statistic import Statistic
 from mcverify.statistic.jackknife import wrong_influence
-from mcverify.verdict import FIRST_LOOK
 
 BLOCKS, SECONDS = 2048, 0.5  # of a case that is looked at: so many, or what comes in that time
 FEW = 64  # blocks, that are measured again and again
-
-
-def gather(case: Case, blocks: int, start: int = 0) -> tuple[Statistic, Array]:
-    """A case's statistic, and block values, so many or until time is up; ValueError if broken."""
-    statistic, started = case.claim.statistic, time.perf_counter()
-    if not case.claim.draws:
-        table = statistic.block_values(call(case.claim.body, case.drawn))
-        if not np.isfinite(table).all():
-            raise ValueError(f"the body returned {table.item()}; it must be finite")
-        return statistic, table
-    world, measured = world_of(case), list[measure.Measured]()
-    size = next(world.chunks(0, min(blocks, FIRST_LOOK)))[1]
-    for first in range(start, start + blocks, size):
-        outcome = measure.measure([measure.refer(case)], 0, first, size).outcomes[0]
-        if isinstance(outcome, str):
-            raise ValueError(outcome)
-        measured.append(outcome)
-        if size * len(measured) > 1 and time.perf_counter() - started > SECONDS:
-            break
-    known = known_values(world, measured[0].made, statistic.power)
-    return (statistic_of(case, world).informed(known),
-            np.concatenate([each.table for each in measured]))
 
 
 def sound_cases(claim: Claim, broken: Collection[Law]) -> list[Case]:
@@ -57,13 +32,12 @@ def sound_cases(claim: Claim, broken: Collection[Law]) -> list[Case]:
                   if claim.draws else 0)
 
 
-def look(
-    claim: Claim, cases: list[Case], spread: Spread, watch: Watch,
-) -> Iterator[Remark]:
+def look(claim: Claim, cases: list[Case], spread: Spread, watch: Watch) -> Iterator[Remark]:
     """What is wrong at the cheapest case under each law; of a calculation, at one of them."""
     probes = [*{case.drawn.get("law"): case for case in reversed(cases)}.values()]
     try:
-        text = _unsteady(probes, spread, watch) or wrong_influence(*gather(cases[0], BLOCKS))
+        text = _unsteady(probes, spread, watch) or wrong_influence(
+            *sample(cases[0], BLOCKS, seconds=SECONDS))
     except Exception as error:
         text = measure.describe(error)
     if text:
@@ -131,7 +105,7 @@ def _numbers(case: Case) -> dict[str, Any]:
         claimed = case.claimed
         randomness.untouched("the prediction")
         return {"name": str(case), "prediction": claimed,
-                "value from the same draws": gather(case, FEW)[1]}
+                "value from the same draws": sample(case, FEW, seconds=SECONDS)[1]}
     except (Exception, SystemExit) as error:
         return {"broken": measure.describe(error)}
 

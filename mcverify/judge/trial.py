@@ -9,7 +9,6 @@ from scipy.special import ndtri
 
 from mcverify.attention.chunk import Made
 from mcverify.declare.claim import Case
-from mcverify.declare.rules import call
 from mcverify.judge.finding import Finding
 from mcverify.judge.independence import PIECES, check_pieces
 from mcverify.judge.kept import Kept
@@ -22,6 +21,7 @@ from mcverify.judge.measure import (
     own_faults,
     refer,
 )
+from mcverify.judge.sample import calculated
 from mcverify.judge.watch import blocks_until, end_of_look
 from mcverify.judge.world import statistic_of, world_of
 from mcverify.statistic import Basis, Estimate
@@ -65,10 +65,8 @@ class Trial:
             randomness.untouched("the prediction")
             if not claim.draws:
                 with limited(limit, "the body"):
-                    table = claim.statistic.block_values(call(claim.body, self.case.drawn))
+                    table = calculated(self.case)
                 randomness.untouched("the body")
-                if not np.isfinite(table).all():
-                    return self._broken(f"the body returned {table.item()}; it must be finite")
                 return self._decided(claim.statistic.estimate(table, self.terms.error_rate))
             self.statistic = statistic_of(self.case, self.world)
         except own_faults() as error:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from mcverify import laws
 from mcverify import statistic as stat
 from mcverify.attention import scores
-from mcverify.judge.known import known_values
-from mcverify.judge.measure import Reference, measure, resolve
-from mcverify.judge.world import generator, statistic_of, world_of
+from mcverify.judge.measure import Reference, resolve
+from mcverify.judge.sample import sample
+from mcverify.judge.world import generator
 from mcverify.statistic import Basis, Estimate, Known, Statistic
 from mcverify.statistic.base import parts_of
 from mcverify.statistic.estimate import no_interval
@@ -103,15 +103,10 @@ def _known(table: Array) -> Known:
 def of_case(reference: Reference, seed: int) -> Population:
     """The blocks of a case, as a run measures them; ValueError for a law or body that breaks."""
     case = resolve(reference)
-    world, measured = world_of(case), []
-    for first, blocks in world.chunks(0, BLOCKS):
-        [outcome] = measure([reference], seed, first, blocks).outcomes
-        if isinstance(outcome, str):
-            raise ValueError(f"{case}: {outcome}")
-        measured.append(outcome)
-    statistic = statistic_of(case, world).informed(known_values(
-        world, measured[0].made, case.claim.statistic.power))
-    return Population(str(case), statistic, np.concatenate([each.table for each in measured]))
+    try:
+        return Population(str(case), *sample(case, BLOCKS, seed))
+    except ValueError as error:
+        raise ValueError(f"{case}: {error}") from None
 
 
 LAWS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {

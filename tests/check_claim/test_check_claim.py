@@ -15,6 +15,7 @@ from mcverify.check_claim import forecast, inspect, ok, report, values
 from mcverify.check_claim import laws as law_checks
 from mcverify.declare.discover import BUILT_IN
 from mcverify.declare.fault import ClaimError
+from mcverify.judge.sample import sample
 from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
 from mcverify.statistic import mean, proportion
@@ -377,5 +378,5 @@ def test_what_is_foreseen_is_what_a_run_takes():
     claims = {claim.name: claim for claim in discover(BUILT_IN / "variance.py")}
     for case in claims["product_variance"].cases():
         if case.drawn["law"] in (laws.normal, laws.uniform) and case.drawn["d_k"] == 8:
-            blocks, _ = forecast.foreseen(case, *values.gather(case, 64))
+            blocks, _ = forecast.foreseen(case, *sample(case, 64))
             assert 1 / 4 <= blocks / check(case).blocks <= 4
