@@ -51,10 +51,15 @@ class Chunk:
         for x in (q, k):
             x.setflags(write=False)
         self._q, self._k, self.refusal, self.noting = q, k, refusal, noting
-        self._sums = fingerprint(q), fingerprint(k)
+        self.sums = fingerprint(q), fingerprint(k)
         self._kept: dict[Hashable, Array] = {}
         self._made: list[tuple[Array, Scores, float]] = []
         self._rows: list[tuple[Array, tuple[int, float], float]] = []
+
+    @property
+    def drawn(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Queries and keys as plain arrays."""
+        return self._q, self._k
 
     @property
     def q(self) -> "Drawn":
@@ -135,7 +140,7 @@ class Chunk:
 
     def changed(self) -> bool:
         """Whether a body has changed the draws, whose memory others may reach by some way."""
-        return (fingerprint(self._q), fingerprint(self._k)) != self._sums
+        return (fingerprint(self._q), fingerprint(self._k)) != self.sums
 
 
 class Drawn(np.ndarray[Any, np.dtype[Any]]):

@@ -61,7 +61,7 @@ def _spectral(m: Array, r: Array) -> Array:
         x = np.where(low > 0, np.sqrt(high) * np.sqrt(low), high)  # their product may underflow
         _settle(x, m, g, rows, second[:, None] - rows)
     # Where the step is 0/0, for a tie of the first two, one-hot or all masked, x is 0; NaN stays.
-    return (second + np.where(high > 0, x, g * rest)).reshape(shape)
+    return np.asarray(second + np.where(high > 0, x, g * rest)).reshape(shape)
 
 
 def _settle(x: Array, m: Array, g: Array, r: Array, gaps: Array) -> None:

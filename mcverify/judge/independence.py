@@ -29,7 +29,8 @@ def digest_of(q: Array, k: Array) -> bytes:
     b''
     """
     head = np.concatenate([x.reshape(-1)[:HEAD] for x in (q, k)])
-    if np.count_nonzero(head != np.median(head)) < TELLING:
+    middle = np.partition(head, len(head) // 2)[len(head) // 2]
+    if np.count_nonzero(head != middle) < TELLING:
         return b""
     return hashlib.blake2b(head.tobytes(), digest_size=16).digest()
 

@@ -90,14 +90,13 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
     world, randomness = world_of(cases[0]), GlobalRandomness()
     note_step(-1)  # files are loaded: the time of the draws begins
     try:
-        q, k = world.draw(seed, first, blocks)
-        digest = digest_of(q, k)
+        chunk = world.chunk_at(seed, first, blocks)
+        digest = digest_of(*chunk.drawn)
         if first == 0:
-            check_repeats(q, k)
+            check_repeats(*chunk.drawn)
             _check_law(World(world.law, world.d_k, min(world.tokens, 2)), seed)
     except own_faults() as error:
         return Measurement(b"", [describe(error)] * len(cases))
-    chunk = Chunk(q, k)
     outcomes = [_outcome(index, case, world, chunk, seed, first)
                 for index, case in enumerate(cases)]
     # What bodies share is looked at once; only if it has changed, after each of them.
@@ -125,7 +124,7 @@ def _alone(index: int, case: Case, world: World, seed: int, first: int, blocks: 
     """The outcome on draws of its own, where a body that changes what others share has a fault."""
     randomness = GlobalRandomness()
     try:
-        chunk = Chunk(*world.draw(seed, first, blocks))
+        chunk = world.chunk_at(seed, first, blocks)
         randomness.untouched(f"the law {world.law}")
         outcome = _outcome(index, case, world, chunk, seed, first)
         randomness.untouched("the body")

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.attention.chunk import Chunk
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.laws import Law
@@ -53,7 +54,11 @@ class World:
         return ((first, size) for first in range(start, stop, size))
 
     def draw(self, seed: int, first: int, blocks: int) -> tuple[Array, Array]:
-        """The chunk's (q, k), each (blocks, tokens, d_k) and read-only, since others look at them.
+        """The q and k of a chunk, each (blocks, tokens, d_k) and read-only."""
+        return self.chunk_at(seed, first, blocks).drawn
+
+    def chunk_at(self, seed: int, first: int, blocks: int) -> Chunk:
+        """The draws of so many blocks from the ``first`` on, which others look at as well.
 
         Raises ValueError when the law returns anything else.
         """
@@ -65,12 +70,13 @@ class World:
             if found != shape:
                 raise ValueError(f"the law {self.law} drew {name} of shape {found}; it must be "
                                  f"(blocks, tokens, d_k) = {shape}")
-            # The sum is finite unless an entry is not, or entries are huge: the cheap test first.
-            if not (math.isfinite(array.sum()) or np.isfinite(array).all()):
+        chunk = Chunk(*drawn)
+        # The sums are finite unless an entry is not, or entries are huge: the cheap test first.
+        for name, array, total in zip("qk", drawn, chunk.sums, strict=True):
+            if not (math.isfinite(total) or np.isfinite(array).all()):
                 raise ValueError(f"the law {self.law} drew {name} with NaN or infinite entries; "
                                  "every coordinate must be finite")
-            array.setflags(write=False)
-        return drawn
+        return chunk
 
 
 @lru_cache(maxsize=4096)
