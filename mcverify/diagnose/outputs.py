@@ -39,8 +39,8 @@ def explain_outputs(q: Any, k: Any, v: Any, out: Any, mask: Any = None) -> pd.Da
     q·k float16 cannot hold. Raises ValueError for shapes that do not fit, and another mask.
 
     >>> q, k, v = np.random.default_rng(0).standard_normal((3, 20, 8))
-    >>> found = explain_outputs(q, k, v, softmax(q @ k.T / 3) @ v).iloc[0]
-    >>> round(float(found.scale), 6), found["mask"], int(found.overflows)
+    >>> fit = explain_outputs(q, k, v, softmax(q @ k.T / 3) @ v).iloc[0]
+    >>> round(float(fit.scale), 6), fit["mask"], int(fit.overflows)
     (0.333333, 'none', 0)
     """
     q, k, v, out = (_four(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v"), (out, "out")))
@@ -121,9 +121,9 @@ def _fitted(x: Array, v: Array, out: Array) -> tuple[float, float, float]:
     grid = np.log(SPREADS / (np.std(x[np.isfinite(x)]) or 1.0))
     best = int(np.argmin([left(point) for point in grid]))
     ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(left, bounds=ends, method="bounded", options={"xatol": 1e-12})
-    around = min(left(found.x + step) for step in (-math.log(2), math.log(2)))
-    return math.exp(found.x), float(found.fun), around
+    fit = minimize_scalar(left, bounds=ends, method="bounded", options={"xatol": 1e-12})
+    around = min(left(fit.x + step) for step in (-math.log(2), math.log(2)))
+    return math.exp(fit.x), float(fit.fun), around
 
 
 def read_outputs(paths: Sequence[str], names: Sequence[str] | None, mask: str | None
@@ -137,8 +137,8 @@ def read_outputs(paths: Sequence[str], names: Sequence[str] | None, mask: str | 
     if names is None:
         if not archive or not Path(paths[0]).exists():
             return None
-        with np.load(paths[0], allow_pickle=False) as found:
-            if not {"v", "out"} <= set(found.files):
+        with np.load(paths[0], allow_pickle=False) as file:
+            if not {"v", "out"} <= set(file.files):
                 return None
         names = ("v", "out")
     told = [] if mask is None or mask in MASKS else [mask]

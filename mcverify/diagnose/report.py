@@ -39,8 +39,8 @@ def diagnose(
 
     >>> import numpy as np
     >>> q, k = np.random.default_rng(0).standard_normal((2, 2000, 8))
-    >>> found = diagnose(q, k + 0.5).set_index("quantity")
-    >>> found.verdict["mean of q"], found.verdict["mean of k"]
+    >>> verdicts = diagnose(q, k + 0.5).set_index("quantity").verdict
+    >>> verdicts["mean of q"], verdicts["mean of k"]
     ('CONFIRMED', 'REFUTED')
     """
     for name, share, usual in (("error_rate", error_rate, ERROR_RATE), ("margin", margin, MARGIN)):
@@ -78,5 +78,4 @@ def _within(claimed: tuple[float, float] | None) -> str:
     if claimed is None:
         return ""
     low, high = claimed
-    return (f"≤ {high:g}" if math.isinf(low) else
-            f"{(low + high) / 2:g} ± {(high - low) / 2:g}")
+    return (f"≤ {high:g}" if math.isinf(low) else f"{(low + high) / 2:g} ± {(high - low) / 2:g}")

@@ -6,14 +6,7 @@
 
 from mcverify.laws import initialisation
 from mcverify.laws.block_moments import block_moments, fourth_moments
-from mcverify.laws.coordinates import (
-    STANDARD,
-    exponential,
-    laplace,
-    normal,
-    rademacher,
-    uniform,
-)
+from mcverify.laws.coordinates import STANDARD, exponential, laplace, normal, rademacher, uniform
 from mcverify.laws.coordinates_heavy import sparse, stable, student_t
 from mcverify.laws.coordinates_scipy import iid
 from mcverify.laws.coordinates_tied import (

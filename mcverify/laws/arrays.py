@@ -124,28 +124,28 @@ def _read(path: Path, names: Sequence[str] | None) -> list[NDArray[Any]]:
         raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
     with file:
         try:
-            found = np.load(file, allow_pickle=False)
+            array = np.load(file, allow_pickle=False)
         except (ValueError, EOFError, OSError, zipfile.BadZipFile):
             raise ValueError(f"{path}: holds no array that can be read without unpickling; save "
                              "plain numbers with numpy.save or numpy.savez") from None
-        if isinstance(found, np.ndarray) and names is not None:
+        if isinstance(array, np.ndarray) and names is not None:
             raise ValueError(f"{path}: holds one array, and q and k are two; give two .npy files, "
                              "or an .npz archive")
-        if isinstance(found, np.ndarray):
-            return [found]
+        if isinstance(array, np.ndarray):
+            return [array]
         if names is None:
             raise ValueError(f"{path}: is an archive; give it alone, with the names of q and k")
-        return [_member(found, path, name) for name in names]
+        return [_member(array, path, name) for name in names]
 
 
 def _member(archive: Any, path: Path, name: str) -> NDArray[Any]:
     if name not in archive.files:
         raise ValueError(f"{path}: has no array {name!r}; it has {', '.join(archive.files)}")
     try:
-        found = archive[name]
+        array = archive[name]
     except (ValueError, EOFError, OSError, zipfile.BadZipFile):
-        found = None
-    if not isinstance(found, np.ndarray):  # e.g. the pickles in a model's checkpoint
+        array = None
+    if not isinstance(array, np.ndarray):  # e.g. the pickles in a model's checkpoint
         raise ValueError(f"{path}: {name} holds no numbers that can be read without unpickling; "
                          "save them with numpy.savez")
-    return found
+    return array

@@ -10,6 +10,7 @@ import numpy as np
 from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import Array, BlockMoments, Law, Of, Which
 from mcverify.laws.parameters import check
+from mcverify.laws.score_contraction import quadratic_form, sum_of_alike
 from mcverify.laws.side import Side, Views
 
 
@@ -70,15 +71,28 @@ class LawBase:
         """
         return None
 
-    def block_moments(
-        self, d_k: int, tokens: int, of: Of, width: int
-    ) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
         """What is known of a block of dependent tokens: see ``laws.block_moments``."""
         return None
 
     def coordinate_products(self) -> tuple[float, ...] | None:
         """E (q_i k_i)^n of a token for n = 1 to 4, if all (q_i, k_i) are independent and alike."""
         return None
+
+    def matched_moments(self, d_k: int, width: int) -> tuple[float, float, float] | None:
+        """Mean, variance and fourth central moment of a coupled token's score with itself.
+
+        Over the first ``width`` of d_k coordinates; nan for a fourth that is not known.
+
+        >>> from mcverify import laws
+        >>> laws.identical(laws.rademacher).matched_moments(4, 4)
+        (4.0, 0.0, 0.0)
+        """
+        if (products := self.coordinate_products()) is not None:
+            mean, variance, _, fourth = sum_of_alike(products, width)
+            return mean, variance, fourth
+        views = self.joint(d_k)
+        return None if views is None else quadratic_form(*(view.first(width) for view in views))
 
     def __str__(self) -> str:
         """The class and the fields: ``common_scale[normal-9]``, ``multivariate_t-5-0.2``.

@@ -37,12 +37,12 @@ def block_moments(
     if independent:
         if of == "q" or of == "k":
             return _of_vectors(law, of, d_k, tokens)
-        found = _scores(law, d_k, width)
-        if found is None:
+        scores = _scores(law, d_k, width)
+        if scores is None:
             return None
-        variance = found.matched_variance if of == "matched" else found.variance
-        return BlockMoments(found.mean_over(of), variance, found.mean_variance(tokens, of),
-                            found.square_variance(tokens, of))
+        variance = scores.matched_variance if of == "matched" else scores.variance
+        return BlockMoments(scores.mean_over(of), variance, scores.mean_variance(tokens, of),
+                            scores.square_variance(tokens, of))
     if normal is not None:
         return of_normal_tokens(normal, width, of)
     return known(law).block_moments(d_k, tokens, of, width)

@@ -164,9 +164,7 @@ exponential = Iid("exponential", _exponential, 9.0, skewness=2.0, atoms=(),
 STANDARD = (normal, rademacher, uniform, laplace)
 
 
-def draw_side(
-    law: Law, which: Which, rng: Rng, blocks: int, tokens: int, d_k: int
-) -> Array:
+def draw_side(law: Law, which: Which, rng: Rng, blocks: int, tokens: int, d_k: int) -> Array:
     """Fresh queries, or keys, (blocks, tokens, d_k); of an iid law nothing else is drawn."""
     if isinstance(law, Iid):
         return law.sample(rng, (blocks, tokens, d_k))

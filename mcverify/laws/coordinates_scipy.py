@@ -96,7 +96,7 @@ def _data(value: Any) -> Iterator[str]:
     """The numbers, texts and arrays in a value, without what is neither."""
     if isinstance(value, dict):
         for name in sorted(value):
-            yield from (f"{name}={found}" for found in _data(value[name]))
+            yield from (f"{name}={part}" for part in _data(value[name]))
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _data(part)

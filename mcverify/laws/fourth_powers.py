@@ -71,13 +71,13 @@ def _of_one_side(x: Powers, y: Powers, d: int, c: float) -> float:
 
 def _to_the(series: Array, d: int) -> Array:
     """The power series in two variables to the power d, cut off where it was."""
-    found = np.zeros_like(series)
-    found[0, 0] = 1.0
+    power = np.zeros_like(series)
+    power[0, 0] = 1.0
     while d:
         if d % 2:
-            found = _times(found, series)
+            power = _times(power, series)
         series, d = _times(series, series), d // 2
-    return found
+    return power
 
 
 def _times(a: Array, b: Array) -> Array:

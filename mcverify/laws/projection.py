@@ -133,9 +133,7 @@ class Projected(LawBase):
         w_q, w_k = self.weights_at(d_k)
         return x.views(w_q.T, w_k.T)
 
-    def block_moments(
-        self, d_k: int, tokens: int, of: Of, width: int
-    ) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
         """Where weights are new in every block, of inputs of independent coordinates of mean 0."""
         x, light = self.base, self.initialisation.fourth_moment <= 3
         if self.weights is not None or not (self.shared and light and isinstance(x, Iid)):
@@ -145,17 +143,13 @@ class Projected(LawBase):
         return of_projected_tokens(self.width, x.fourth_moment,
                                    x.variance * self.weight_variance(d_k), width, tokens, of)
 
-    def _inputs(
-        self, rng: Rng, blocks: int, tokens: int
-    ) -> Pair:
+    def _inputs(self, rng: Rng, blocks: int, tokens: int) -> Pair:
         if not self.shared:
             return self.base.draw(rng, blocks, tokens, self.width)
         x = draw_side(self.base, "q", rng, blocks, tokens, self.width)
         return x, x
 
-    def _fresh(
-        self, rng: Rng, x_q: Array, x_k: Array, d_k: int
-    ) -> Pair:
+    def _fresh(self, rng: Rng, x_q: Array, x_k: Array, d_k: int) -> Pair:
         blocks, tokens, width = x_q.shape
         std = math.sqrt(self.weight_variance(d_k))
         if self.initialisation.distribution == "normal" and tokens < width and tokens <= d_k:

@@ -10,6 +10,7 @@ from mcverify.laws.coordinates import Iid, draw_side, normal, rademacher
 from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import Law, Moments, Pair, Rng, Which
 from mcverify.laws.parameters import Correlation
+from mcverify.laws.score_contraction import sum_of_alike
 from mcverify.laws.side import Array, Side, Views
 
 
@@ -137,6 +138,14 @@ class RandomSign(LawBase):
         if which == "q" or base.symmetric:
             return base
         return replace(base, independent=False, atoms=None, sizes=None, image=None)
+
+    def matched_moments(self, d_k: int, width: int) -> tuple[float, float, float] | None:
+        """Of ±‖q‖²: those of ‖q‖² about 0."""
+        if (products := Identical(self.base).coordinate_products()) is None:
+            return None
+        length, spread, third, fourth = sum_of_alike(products, width)
+        fourth += 4 * length * third + 6 * length**2 * spread + length**4
+        return 0.0, spread + length**2, fourth
 
 
 independent = Independent

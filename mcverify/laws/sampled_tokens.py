@@ -45,9 +45,9 @@ def of_pairs(y: Array, tokens: int) -> Drawn:
 
 def _mean_square(sums: list[tuple[int, float]], group: int, tokens: int, of: int) -> float:
     """From sums over the group of products in which so many different tokens occur."""
-    found = sum(_choices(tokens, different) / _choices(group, different) * value
+    square = sum(_choices(tokens, different) / _choices(group, different) * value
                 for different, value in sums if different <= tokens)
-    return found / _choices(tokens, of) ** 2
+    return square / _choices(tokens, of) ** 2
 
 
 def _choices(count: int, of: int) -> int:

@@ -6,6 +6,7 @@ independent. Given X it is u·Y + v with u = M'X + b and v = a·X, so E[s² | X]
 follow are expectations of polynomials in X of independent coordinates with known moments.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -67,3 +68,33 @@ def fourth_moment(m: Any, a: Array, b: Array, x: Image, y: Image) -> float:
     alone = x.scale_fourth * (3 * aa**2 + ex * float((a**4).sum()))
     return (y.scale_fourth * (3 * length + (y.fourth - 3) * powers) + 4 * odd(y.third, cubes)
             + 6 * both + alone)
+
+
+def sum_of_alike(moments: tuple[float, ...], count: int) -> tuple[float, float, float, float]:
+    """Mean and central moments 2 to 4 of a sum of independent terms with these raw moments.
+
+    >>> sum_of_alike((1.0, 1.0, 1.0, 1.0), 4)
+    (4.0, 0.0, 0.0, 0.0)
+    """
+    m1, m2, m3, m4 = moments
+    c2, c3 = m2 - m1**2, m3 - 3 * m1 * m2 + 2 * m1**3
+    c4 = m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
+    return (count * m1, count * c2, count * c3, count * c4 + 3 * count * (count - 1) * c2**2)
+
+
+def quadratic_form(q: Image, k: Image) -> tuple[float, float, float]:
+    """Mean, variance and fourth central moment of q·k for two views of one z.
+
+    z'Sz + l·z of normal z has the second and fourth cumulants 2 tr S² + |l|² and 48(tr S⁴ + |Sl|²).
+    Of others the variance has (κ − 3) Σ S_ii² + 2γ Σ S_ii l_i more; the fourth is not known.
+    """
+    m = product(q.root, k.root)
+    s, tilt = (m + m.T) / 2, applied(q.root, k.mean) + applied(k.root, q.mean)
+    square, diagonal = s @ s, s.diagonal()
+    variance = 2 * float((s**2).sum()) + float(tilt @ tilt)
+    mean, fourth = float(diagonal.sum() + q.mean @ k.mean), math.nan
+    if q.round:
+        cumulant = 48 * float((square**2).sum() + tilt @ (square @ tilt))
+        return mean, variance, 3 * variance**2 + cumulant
+    variance += (q.fourth - 3) * float(diagonal @ diagonal)
+    return mean, variance + 2 * odd(q.third, float(diagonal @ tilt)), fourth

@@ -12,13 +12,7 @@ import numpy as np
 
 from mcverify.laws.base import known
 from mcverify.laws.law import Law, Which
-from mcverify.laws.matched_moments import matched_moments
-from mcverify.laws.score_contraction import (
-    applied,
-    fourth_moment,
-    product,
-    squares_of_shared,
-)
+from mcverify.laws.score_contraction import applied, fourth_moment, product, squares_of_shared
 from mcverify.laws.side import Array
 
 Pairs = Literal["all", "other", "matched"]
@@ -125,8 +119,8 @@ def score_moments(law: Law, d_k: int, width: int | None = None) -> ScoreMoments 
     and E s_1² s_2² of a shared query is E |q|⁴ = d_k² + d_k(κ_q − 1).
 
     >>> from mcverify import laws
-    >>> found = score_moments(laws.rademacher, 64)
-    >>> found.variance, found.fourth, found.shared_query
+    >>> moments = score_moments(laws.rademacher, 64)
+    >>> moments.variance, moments.fourth, moments.shared_query
     (64.0, 12160.0, 4096.0)
     >>> score_moments(laws.memory(laws.normal, 0.5), 64) is None
     True
@@ -141,12 +135,12 @@ def score_moments(law: Law, d_k: int, width: int | None = None) -> ScoreMoments 
     m, a, b = product(q.root, k.root), applied(q.root, k.mean), applied(k.root, q.mean)
     query_share, key_share = float(a @ a), float(b @ b)
     variance = float((m**2).sum()) + query_share + key_share
-    found = ScoreMoments(
+    moments = ScoreMoments(
         mean=float(q.mean @ k.mean), matched_mean=math.nan, variance=variance,
         fourth=fourth_moment(m, a, b, q, k), shared_query=squares_of_shared(m, a, b, q),
         shared_key=squares_of_shared(m.T, b, a, k), query_share=query_share, key_share=key_share,
         matched_variance=math.nan, matched_fourth=math.nan, coupled=law.coupled)
-    return _with_matched(found, law, d_k, width)
+    return _with_matched(moments, law, d_k, width)
 
 
 @np.errstate(all="ignore")  # of moments that do not exist
@@ -177,19 +171,19 @@ def _second_order(law: Law, d_k: int, width: int) -> ScoreMoments:
                        - 2 * q.fourths.diagonal() @ k.fourths.diagonal())
         shared_query = float(k.squares @ q.fourths @ k.squares)
         shared_key = float(q.squares @ k.fourths @ q.squares)
-    found = ScoreMoments(
+    moments = ScoreMoments(
         float(mean_q @ mean_k), unknown, variance, fourth, shared_query, shared_key,
         query_share, key_share, unknown, unknown, law.coupled)
-    return _with_matched(found, law, d_k, width)
+    return _with_matched(moments, law, d_k, width)
 
 
 def _largest_eigenvalue(cov: Array) -> float:
     return float(np.linalg.eigvalsh(cov)[-1]) if np.isfinite(cov).all() else math.nan
 
 
-def _with_matched(found: ScoreMoments, law: Law, d_k: int, width: int) -> ScoreMoments:
+def _with_matched(moments: ScoreMoments, law: Law, d_k: int, width: int) -> ScoreMoments:
     """The same with the moments of a token with itself, as far as they are known."""
-    own = (matched_moments(law, d_k, width) if law.coupled
-           else (found.mean, found.variance, found.fourth))
-    return replace(found, matched_mean=own[0], matched_variance=own[1],
-                   matched_fourth=own[2]) if own else found
+    own = (known(law).matched_moments(d_k, width) if law.coupled
+           else (moments.mean, moments.variance, moments.fourth))
+    return replace(moments, matched_mean=own[0], matched_variance=own[1],
+                   matched_fourth=own[2]) if own else moments

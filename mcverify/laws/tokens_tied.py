@@ -140,9 +140,7 @@ class SharedQuery(LawBase):
     def side(self, which: Which, d_k: int) -> Side:
         return known(self.base).side(which, d_k)
 
-    def block_moments(
-        self, d_k: int, tokens: int, of: Of, width: int
-    ) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
         """Whichever pairs they are of, scores are one of each token, of the same query."""
         base = score_moments(self.base, d_k, width)
         if base is None or of == "q" or of == "k":

@@ -73,9 +73,7 @@ class Transformed(LawBase, ABC):
         cross = cov_q if self.key_is_query else np.full((d_k, d_k), math.nan if self.coupled else 0)
         return Moments(mean_q, mean_k, cov_q, cov_k, cross)
 
-    def block_moments(
-        self, d_k: int, tokens: int, of: Of, width: int
-    ) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
         """Tokens of arrays stay tokens of arrays."""
         if not isinstance(self.base, Measured):
             return None

@@ -64,8 +64,8 @@ def agree(
     """
     tokens = TOKENS if tokens is None else tokens
     sizes = Sizes(d_k, d_v, heads, heads if kv_heads is None else kv_heads, tokens, tokens)
-    found = [_compared(a, b, sizes, dtype, seed) for dtype in dtypes]
-    return max(found, key=lambda x: x.difference / x.allowed if x.allowed else math.inf)
+    compared = [_compared(a, b, sizes, dtype, seed) for dtype in dtypes]
+    return max(compared, key=lambda x: x.difference / x.allowed if x.allowed else math.inf)
 
 
 def _compared(a: Attend, b: Attend, sizes: Sizes, dtype: Any, seed: int) -> Agreement:

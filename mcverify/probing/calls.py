@@ -88,9 +88,9 @@ class Caller:
                     f"{self.dtype or 'NumPy float64'}; pass dtype= or d_v= if it wants others")
                 raise
         wanted = (len(q), s.heads, s.tokens, s.d_v)
-        found = getattr(out, "shape", None)
-        if found is None or tuple(found) != wanted:
-            what = f"{type(out).__name__}" if found is None else f"shape {tuple(found)}"
+        shape = getattr(out, "shape", None)
+        if shape is None or tuple(shape) != wanted:
+            what = f"{type(out).__name__}" if shape is None else f"shape {tuple(shape)}"
             raise ValueError(f"attend returned {what}: must return an array (batch, heads, tokens, "
                              f"d_v) = {wanted}; wrap it so that it takes and gives these axes")
         return as_float64(out)
@@ -98,13 +98,13 @@ class Caller:
     def _attended(self, q: Array, k: Array, v: Array) -> Any:
         if self.axes == 4:
             return self.attend(*(handed(x, self.dtype) for x in (q, k, v)))
-        found = [self.attend(*(handed(x[0], self.dtype) for x in one))
+        outs = [self.attend(*(handed(x[0], self.dtype) for x in one))
                  for one in zip(q, k, v, strict=True)]
-        shapes = {tuple(getattr(out, "shape", ())) for out in found}
+        shapes = {tuple(getattr(out, "shape", ())) for out in outs}
         if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
             raise ValueError(f"attend returned {' and '.join(map(str, shapes))} of (tokens, width) "
                              "arrays: must return (tokens, d_v); or pass axes=4")
-        return np.stack([as_float64(out) for out in found])[:, None]
+        return np.stack([as_float64(out) for out in outs])[:, None]
 
 
 def handed(x: Array, dtype: Any) -> Any:

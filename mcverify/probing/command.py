@@ -21,14 +21,14 @@ def probe_command(target: str, dtype: str | None = None, **options: Any) -> tupl
     """
     attend = _function(target)
     try:
-        found = probe(attend, dtype=_type(dtype), **options)
+        probed = probe(attend, dtype=_type(dtype), **options)
     except Exception as error:
         notes = getattr(error, "__notes__", ())  # which an error of the function itself has
         if not notes and not isinstance(error, ValueError):
             raise
         what = f"{type(error).__name__}: {error}; {notes[-1]}" if notes else str(error)
         raise UsageError(f"{target}: {what}") from None
-    return str(found), int(bool(found.reason) or found.agrees is False)
+    return str(probed), int(bool(probed.reason) or probed.agrees is False)
 
 
 def _function(target: str) -> Any:

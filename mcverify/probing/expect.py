@@ -36,39 +36,40 @@ def assert_attention(attend: Attend, *, scale: str | float | None = None, **expe
     if scale is None and not wanted:
         raise ValueError("assert_attention expects nothing: it must expect something; pass scale= "
                          f"or one of {', '.join(CHECKED)}")
-    found = probe(attend, declared=scale, **expected)
-    wrong = [name for name, value in wanted.items() if not _same(getattr(found, name), value)]
-    if wrong or (scale is not None and not found.agrees):
+    probed = probe(attend, declared=scale, **expected)
+    wrong = [name for name, value in wanted.items() if not _same(getattr(probed, name), value)]
+    if wrong or (scale is not None and not probed.agrees):
         if scale is not None:
             expected["declared"] = scale
-        raise AssertionError(_report(attend, found, wanted, wrong, expected))
-    return found
+        raise AssertionError(_report(attend, probed, wanted, wrong, expected))
+    return probed
 
 
 CHECKED = ("causal", "mask", "window", "cap", "slopes", "bias_scale", "key_head", "normalised",
            "position", "formula", "findings")
 
 
-def _same(found: Any, wanted: Any) -> bool:
-    if found is None or wanted is None or isinstance(wanted, str | bool | tuple):
-        return bool(found is wanted or (found is not None and wanted is not None
-                                        and found == wanted))
-    a, b = np.asarray(found, dtype=float), np.asarray(wanted, dtype=float)
+def _same(probed: Any, wanted: Any) -> bool:
+    if probed is None or wanted is None:
+        return probed is wanted
+    if isinstance(wanted, str | bool | tuple):
+        return bool(probed == wanted)
+    a, b = np.asarray(probed, dtype=float), np.asarray(wanted, dtype=float)
     return a.ndim >= b.ndim and bool(np.allclose(a, b, rtol=CLOSE, atol=0))
 
 
-def _report(attend: Attend, found: Probe, wanted: dict[str, Any], wrong: list[str],
+def _report(attend: Attend, probed: Probe, wanted: dict[str, Any], wrong: list[str],
             arguments: dict[str, Any]) -> str:
     name = getattr(attend, "__name__", repr(attend))
     given = {key: "…" if np.ndim(value) else repr(value) for key, value in arguments.items()}
     sizes = ", ".join(f"{key}={value}" for key, value in given.items() if key != "declared")
     call = ", ".join([name, *(f"{key}={value}" for key, value in given.items())])
     said = [f"{key} {_shown(wanted[key])}" for key in wrong]
-    measured = [f"{key} {_shown(getattr(found, key))}" for key in wrong]
-    if found.declared and not found.agrees:
-        said.insert(0, f"scale {found.declared_text}")
-        measured.insert(0, f"scale {found.scale_text}")
-    measured += [f"found: {'; '.join(found.findings)}"] if found.findings else []
+    measured = [f"{key} {_shown(getattr(probed, key))}" for key in wrong]
+    if probed.declared and not probed.agrees:
+        said.insert(0, f"scale {probed.declared_text}")
+        measured.insert(0, f"scale {probed.scale_text}")
+    measured += [f"found: {'; '.join(probed.findings)}"] if probed.findings else []
     return (f"attention: {name}{' with ' if sizes else ''}{sizes}\n"
             f"expected:  {', '.join(said)}\n"
             f"measured:  {', '.join(measured)}\n"

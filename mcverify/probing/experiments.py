@@ -77,10 +77,10 @@ def loudness(caller: Caller, still: Array, visible: Bools, rng: np.random.Genera
             raise CannotProbe("all weights are 0 or 1 however short queries and keys are")
         yield False, np.ones(sizes.heads), min(_loudness(of)[2] for of in of_heads)
         return
-    found = [_loudness(of) for of in of_heads]
-    if all(stays for stays, _, _ in found):
-        yield True, np.array([longest for _, longest, _ in found]), 1.0
-    yield False, np.array([fitting for _, _, fitting in found]), 1.0
+    queries = [_loudness(of) for of in of_heads]
+    if all(stays for stays, _, _ in queries):
+        yield True, np.array([longest for _, longest, _ in queries]), 1.0
+    yield False, np.array([fitting for _, _, fitting in queries]), 1.0
 
 
 class Spread(NamedTuple):
@@ -184,9 +184,9 @@ def heads_read(caller: Caller, still: Array, loud: Array, loud_keys: float,
     return _numbers(spread), _numbers(out.mean(axis=(2, 3)))
 
 
-def _numbers(found: Array) -> NDArray[np.int64]:
+def _numbers(answers: Array) -> NDArray[np.int64]:
     """From answers (1 + digits, heads) to each experiment, the first of which tells 1, to heads."""
-    share = found[1:] / np.where(found[0] > 0, found[0], 1)
+    share = answers[1:] / np.where(answers[0] > 0, answers[0], 1)
     digits = (share > 0.5).astype(np.int64)
     number = np.sum(digits << np.arange(len(digits))[:, None], axis=0) - 1
     return np.where(np.all(np.abs(share - digits) < 0.25, axis=0), number, -1)

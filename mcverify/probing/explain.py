@@ -77,11 +77,11 @@ def _straight(readings: Readings, step: Step, kind: Kind) -> Rule | None:
 
 
 def _capped(readings: Readings, step: Step, kind: Kind) -> Rule | None:
-    found = None if _doubtful(readings, step) else readings.differences.logits(
+    fit = None if _doubtful(readings, step) else readings.differences.logits(
         step, step.roundings + BENT).cap(kind.z)
-    if found is None:
+    if fit is None:
         return None
-    low, high, cap = found
+    low, high, cap = fit
     return Rule((low + high) / 2, low, high, cap, *kind[:3], step.u, np.stack([low, high]))
 
 

@@ -82,7 +82,7 @@ def whole(interval: Interval, names: dict[str, float], precision: str) -> list[s
     >>> whole((0.1581, 0.1582), {"d_k": 192}, "float32")
     ['1/sqrt(40)']
     """
-    found: list[str] = []
+    formulas: list[str] = []
     low, high = interval
     for more in _extensions(names) if 0 < low <= high else ():
         factor = value_of("1" + more, names)
@@ -90,9 +90,9 @@ def whole(interval: Interval, names: dict[str, float], precision: str) -> list[s
         if first > WIDEST:
             continue
         numbers = np.arange(max(2, math.ceil(first)), min(last, WIDEST) + 1)
-        found += [f"1/sqrt({n:.0f}){more}"
+        formulas += [f"1/sqrt({n:.0f}){more}"
                   for n in numbers[fits(factor / np.sqrt(numbers), [interval], precision)]]
-    return found
+    return formulas
 
 
 def _extensions(names: dict[str, float]) -> tuple[str, ...]:

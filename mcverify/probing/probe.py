@@ -9,13 +9,7 @@ from numpy.typing import ArrayLike
 
 from mcverify.probing import findings
 from mcverify.probing.calls import Array, Attend, Caller, Sizes
-from mcverify.probing.experiments import (
-    CannotProbe,
-    equal_logits,
-    heads_read,
-    loudness,
-    read,
-)
+from mcverify.probing.experiments import CannotProbe, equal_logits, heads_read, loudness, read
 from mcverify.probing.explain import Rule, left_of_a_line, rule_of
 from mcverify.probing.formula import fits, fits_everywhere, named, value_of, whole
 from mcverify.probing.readings import Readings
@@ -59,9 +53,9 @@ def probe(
     NaN, and a declared formula that is none.
 
     >>> from mcverify.attention import scores, softmax
-    >>> found = probe(lambda q, k, v: softmax(scores(q, k, 40**-0.5)) @ v, d_k=192,
+    >>> probed = probe(lambda q, k, v: softmax(scores(q, k, 40**-0.5)) @ v, d_k=192,
     ...               declared="1/sqrt(d_k)")
-    >>> found.formula, found.agrees, round(found.scale, 6)
+    >>> probed.formula, probed.agrees, round(probed.scale, 6)
     ('1/sqrt(40)', False, 0.158114)
     """
     tokens = TOKENS if tokens is None else tokens

@@ -46,11 +46,11 @@ def tests_of_module(module: pytest.Collector, own: dict[str, Claim]) -> list["Cl
 
 def _claims(collector: pytest.Collector) -> tuple[Claim, ...]:
     """Those of a file; CollectError with a line for each thing in it that is broken."""
-    found = load(collector.path.resolve())
+    file = load(collector.path.resolve())
     # One without claims may be there for others, or look at those of others.
-    if faults := [fault for fault in found.faults if NO_CLAIMS not in fault]:
+    if faults := [fault for fault in file.faults if NO_CLAIMS not in fault]:
         raise collector.CollectError("\n".join(faults))
-    return found.claims
+    return file.claims
 
 
 def _tests(parent: pytest.Collector, claims: Iterable[Claim]) -> Iterator["ClaimTest"]:

@@ -83,17 +83,17 @@ class Record:
         """Write the tables of the claims of which every case was judged."""
         if not (self.results and self.entries):
             return
-        found: dict[Claim, list[Finding]] = {}
+        judged: dict[Claim, list[Finding]] = {}
         for finding in map(_finding, self.entries.values()):
-            found.setdefault(finding.case.claim, []).append(finding)
-        whole = {claim: findings for claim, findings in found.items()
+            judged.setdefault(finding.case.claim, []).append(finding)
+        whole = {claim: findings for claim, findings in judged.items()
                  if len(findings) == len(claim.cases()) + len(claim.control_cases())}
         for claim, findings in whole.items():
             self.results.write_claim(claim, findings)
         self.results.write_verdicts(whole, keep=True)
         self.results.write_run(self.terms, seconds=time.monotonic() - self.started,
                                cases=len(self.entries))
-        part = sorted(claim.name for claim in found if claim not in whole)
+        part = sorted(claim.name for claim in judged if claim not in whole)
         self.tables = f"tables in {self.config.getoption('mcverify_out')}" + (
             f"; none of {', '.join(part)}, of which not every case was judged" if part else "")
 

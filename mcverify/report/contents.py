@@ -91,8 +91,7 @@ def _claims(results: Results, verdicts: list[dict[str, str]], run: Row) -> Itera
     near: dict[str, list[Row]] = {}
     for row in results.read("controls"):
         at, _, changed = row["case"].removeprefix(row["claim"]).strip("-").rpartition("control-")
-        near.setdefault(row["claim"], []).append(
-            row | {"changed": changed, "at": at.strip("-")})
+        near.setdefault(row["claim"], []).append(row | {"changed": changed, "at": at.strip("-")})
     for row in verdicts:
         outcome = row["verdict"] if row["errors"] == "0" else ERROR
         yield row | {

@@ -10,11 +10,11 @@ Estimate = tuple[int, str, dict[str, Any]]  # significant digits, claim, setting
 
 
 class Surprise(NamedTuple):
-    """A statement by its id, what it says in short, and what was found."""
+    """A statement by its id, what it says in short, and what was measured."""
 
     statement: str
     said: str
-    found: str
+    measured: str
 
 
 def _xavier(digits: int, kind: str) -> Estimate:
@@ -23,7 +23,7 @@ def _xavier(digits: int, kind: str) -> Estimate:
 
 TWO_KEYS = "two_key_gradient_median"
 NORMED = {"law": "layer_norm[normal]"}
-# The most surprising one first. A pair of braces in what was found stands for an estimate.
+# The most surprising one first. A pair of braces in what was measured stands for an estimate.
 SURPRISES: tuple[tuple[Surprise, tuple[Estimate, ...]], ...] = (
     (Surprise("A11", "Unscaled, the gradient vanishes.",
               "With 2 keys at d_k = 64 the *median* gradient at q falls from {} to {}, and the "
@@ -70,7 +70,7 @@ def surprises(results: Results) -> Iterator[Surprise]:
     for surprise, estimates in SURPRISES:
         numbers = [_measured(results, *each) for each in estimates]
         if all(numbers):
-            yield surprise._replace(found=surprise.found.format(*numbers))
+            yield surprise._replace(measured=surprise.measured.format(*numbers))
 
 
 def _measured(results: Results, digits: int, claim: str, settings: dict[str, Any]) -> str:

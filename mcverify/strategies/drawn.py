@@ -47,18 +47,16 @@ def laws(
         raise ValueError(f"laws({family!r}): is neither a family nor the name of a law; use one of "
                          f"{', '.join([*FAMILIES, *KINDS])}")
     names = tuple(KINDS if family is None else FAMILIES.get(family, [family]))
-    found = some(names, Wanted(d_k, coupled, finite_moments, standard, declared))
-    if found.is_empty:
+    drawn = some(names, Wanted(d_k, coupled, finite_moments, standard, declared))
+    if drawn.is_empty:
         advice = "ask for less" if d_k else "ask for less, or give the d_k they are for"
         raise ValueError(f"laws({family!r}, d_k={d_k}, coupled={coupled}, finite_moments="
                          f"{finite_moments:g}, standard={standard}, declared={declared}): no law "
                          f"has all that; {advice}")
-    return found
+    return drawn
 
 
-def worlds(
-    laws: Laws = None, d_k: Count = None, tokens: Count = None
-) -> SearchStrategy[World]:
+def worlds(laws: Laws = None, d_k: Count = None, tokens: Count = None) -> SearchStrategy[World]:
     """Worlds: a law, its width and the tokens of a block; shrinks to one normal coordinate.
 
     Each is a value, a strategy, or None for the usual one; ``laws`` may also be a function of d_k,

@@ -105,8 +105,8 @@ def _argument(
         return some((*IID, *SIMPLE), replace(
             w, coupled=coupled.pop() if len(coupled) == 1 else None,
             finite_moments=0.0 if bounded else w.finite_moments))
-    found = numbers(rule, w.lowest)[2] if rule else st.sampled_from(get_args(of))
-    return found if default is REQUIRED else st.just(default) | found
+    drawn = numbers(rule, w.lowest)[2] if rule else st.sampled_from(get_args(of))
+    return drawn if default is REQUIRED else st.just(default) | drawn
 
 
 # --- by hand: what one of these takes for an argument depends on another ------------------------
@@ -166,8 +166,7 @@ def _either(w: Wanted) -> SearchStrategy[bool]:
 
 # --- names, the simplest first: standard ones, and what takes fewest arguments -------------------
 
-BY_HAND = {"linear": _linear, "gaussian": _gaussian, "measured": _measured,
-           "projected": _projected}
+BY_HAND = {"linear": _linear, "gaussian": _gaussian, "measured": _measured, "projected": _projected}
 
 
 def _made_by(law: Any) -> Any:

@@ -94,9 +94,9 @@ def excess_kurtosis(law: Law) -> Fraction:
 
 
 def _combine(x: Law, y: Law, operation: Callable[[Fraction, Fraction], Fraction]) -> Law:
-    found: dict[Fraction, Fraction] = {}
+    law: dict[Fraction, Fraction] = {}
     for a, p in x.items():
         for b, r in y.items():
             value = operation(a, b)
-            found[value] = found.get(value, Fraction(0)) + p * r
-    return dict(sorted(found.items()))
+            law[value] = law.get(value, Fraction(0)) + p * r
+    return dict(sorted(law.items()))

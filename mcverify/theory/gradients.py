@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erf
 
-Array = NDArray[np.float64]
+from mcverify.laws.law import Array
 
 STEP = 0.1  # of log w
 

@@ -1,20 +1,14 @@
 """From the moments of coordinates to closed forms for the mean, variance and kurtosis of q·k."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mcverify.laws.base import known
-
-if TYPE_CHECKING:
-    from mcverify.laws import Law, Moments
-
-Array = NDArray[np.float64]
+from mcverify.laws.law import Array, Law, Moments
 
 
-def dot_mean(law: "Law", d_k: int) -> float:
+def dot_mean(law: Law, d_k: int) -> float:
     """E q·k of two different tokens: μ_q'μ_k, since their q and k are independent.
 
     >>> from mcverify import laws
@@ -25,7 +19,7 @@ def dot_mean(law: "Law", d_k: int) -> float:
     return float(m.mean_q @ m.mean_k)
 
 
-def dot_variance(law: "Law", d_k: int) -> float:
+def dot_variance(law: Law, d_k: int) -> float:
     """Var(q·k) of two different tokens: tr(Σ_q Σ_k) + μ_q'Σ_k μ_q + μ_k'Σ_q μ_k.
 
     Exact for every law with second moments: condition on q, then take the variance of the
@@ -39,7 +33,7 @@ def dot_variance(law: "Law", d_k: int) -> float:
     return predicted_variances(law.moments(d_k))["means"]
 
 
-def predicted_variances(m: "Moments") -> dict[str, float]:
+def predicted_variances(m: Moments) -> dict[str, float]:
     """What Var(q·k) of independent tokens is by formulas that each know more of the moments.
 
     textbook d_k; variances tr Σ_q tr Σ_k/d_k; correlations tr(Σ_q Σ_k); means, the full formula of
@@ -59,7 +53,7 @@ def predicted_variances(m: "Moments") -> dict[str, float]:
     }
 
 
-def matched_mean(law: "Law", d_k: int) -> float:
+def matched_mean(law: Law, d_k: int) -> float:
     """E q·k of a token with itself: the trace of the cross-covariance, plus μ_q'μ_k.
 
     >>> from mcverify import laws
@@ -83,7 +77,7 @@ def correlated_variance(rho: float, fourth_moment: float, d_k: int) -> float:
     return d_k * (1 + rho**2 * (fourth_moment - 2))
 
 
-def normal_matched_variance(m: "Moments") -> float:
+def normal_matched_variance(m: Moments) -> float:
     """Var(q·k) for jointly normal q and k with C_ij = Cov(q_i, k_j), at a token of these moments:
 
     tr(Σ_q Σ_k) + tr(C²) + μ_q'Σ_k μ_q + μ_k'Σ_q μ_k + 2μ_k'C μ_q.
@@ -100,7 +94,7 @@ def normal_matched_variance(m: "Moments") -> float:
                  + 2 * m.mean_k @ m.cross @ m.mean_q)
 
 
-def matched_variance(law: "Law", d_k: int) -> float:
+def matched_variance(law: Law, d_k: int) -> float:
     """Var(q·k) of a token with itself, for q and k that are independent or linear in the same z.
 
     Linear means q = Az + μ_q and k = Bz + μ_k, for z of independent coordinates of variance 1
@@ -192,9 +186,7 @@ def topic_variance(strength: float, fourth_moment: float, d_k: int) -> float:
     return correlated_variance(strength, fourth_moment, d_k)
 
 
-def topic_block_variance(
-    strength: float, fourth_moment: float, tokens: int, d_k: int
-) -> float:
+def topic_block_variance(strength: float, fourth_moment: float, tokens: int, d_k: int) -> float:
     """Var of the mean of all tokens² scores of a block: d_k((1−s)²/t² + 2s(1−s)/t + s²(κ − 1)).
 
     The mean score is that of mean query and mean key, whose own parts have variance (1 − s)/t.

@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.laws.law import Array
 from mcverify.theory.moments import effective_rank
-
-Array = NDArray[np.float64]
 
 STEP = 0.05  # of log t, whose integrand is analytic
 REACH = 60.0  # each way, from 1/tr Σ
@@ -26,8 +24,7 @@ def shares(variances: Array) -> Array:
     t = np.exp(np.arange(-REACH, REACH, STEP)) / variances.sum()
     grown = 1 + 2 * np.outer(t, variances)
     density = np.exp(-0.5 * np.log(grown).sum(axis=1)) * t * STEP
-    found: Array = density @ (variances / grown)
-    return found
+    return np.asarray(density @ (variances / grown))
 
 
 def normed_score_variance(cov: Array, centred: bool) -> float:

@@ -1,17 +1,12 @@
 """The variance of a score over the tokens of a measured law, exact for its arrays."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from mcverify.laws.real_tokens import Measured
-
-Array = NDArray[np.float64]
+from mcverify.laws.law import Array
+from mcverify.laws.real_tokens import Measured
 
 
-def score_variance(law: "Measured") -> float:
+def score_variance(law: Measured) -> float:
     """Var(q·k) of a query of any token with the key of any other token of its group.
 
     Every token is a query with the same weight, and its keys are the other tokens of its group,
@@ -27,7 +22,7 @@ def score_variance(law: "Measured") -> float:
     return float(second - first**2)
 
 
-def pair_sums(law: "Measured") -> Array:
+def pair_sums(law: Measured) -> Array:
     """Sums of s and of s² over each group's pairs of different tokens, over its size less one.
 
     (groups, 2); s is the score less μ_q·μ_k, which changes no variance and saves digits.

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy.special import log_ndtr
 
-Array = NDArray[np.float64]
+from mcverify.laws.law import Array
 
 LARGEST = {  # the largest finite number of each type
     "float16": (2 - 2.0**-10) * 2.0**15,

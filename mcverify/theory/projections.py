@@ -9,9 +9,7 @@ or over tokens at the weights of one initialisation.
 import math
 
 
-def coordinate_variance(
-    fan_in: int, weight_variance: float, second_moment: float = 1.0
-) -> float:
+def coordinate_variance(fan_in: int, weight_variance: float, second_moment: float = 1.0) -> float:
     """Var of a coordinate of q or k over tokens and weights: E·v·m, whatever the law of either.
 
     Its mean is 0 since E W = 0, and of the products of entries only the squares remain.
@@ -36,23 +34,6 @@ def score_variance(
     return d_k * coordinate_variance(fan_in, weight_variance, second_moment) ** 2
 
 
-def matched_score_variance(
-    fan_in: int, weight_variance: float, d_k: int,
-    second_moment: float = 1.0, fourth_moment: float = 3.0,
-) -> float:
-    """Var(q·k) of a token with itself over tokens and weights: d_k v² E‖x‖⁴.
-
-    Given x, q and k are independent with covariance v‖x‖²·I. For iid coordinates of x with
-    κ = E x⁴/m² (``fourth_moment``), E‖x‖⁴ = m²(E² + E(κ − 1)), so the variance is 1 + (κ − 1)/E
-    times that of two tokens. The mean is 0.
-
-    >>> matched_score_variance(512, 1 / 512, 64), matched_score_variance(4, 1 / 4, 1)
-    (64.25, 1.5)
-    """
-    excess = 1 + (fourth_moment - 1) / fan_in
-    return score_variance(fan_in, weight_variance, d_k, second_moment) * excess
-
-
 def relative_spread(fan_in: float, d_k: int, weight_fourth_moment: float = 3.0) -> float:
     """Standard deviation over weights of the score variance at given weights, over its mean.
 
@@ -69,17 +50,3 @@ def relative_spread(fan_in: float, d_k: int, weight_fourth_moment: float = 3.0) 
     """
     excess = weight_fourth_moment - 1
     return math.sqrt(2 * excess / (d_k * fan_in) + (2 * d_k + excess**2 - 2) / (d_k * fan_in**2))
-
-
-def matched_mean_spread(
-    fan_in: int, weight_variance: float, d_k: int, second_moment: float = 1.0
-) -> float:
-    """Standard deviation over weights of a token's mean score with itself: v·m·√(d_k E).
-
-    At given weights that mean is tr(W_Q'ΣW_K), with Σ = m·I a sum of d_k E independent products.
-    It is 0 over all weights, and 1/√E of the scores' own standard deviation at one of them.
-
-    >>> matched_mean_spread(64, 1 / 64, 16) / math.sqrt(score_variance(64, 1 / 64, 16))
-    0.125
-    """
-    return weight_variance * second_moment * math.sqrt(d_k * fan_in)

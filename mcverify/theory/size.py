@@ -7,10 +7,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erf, gammaln
 
-Array = NDArray[np.float64]
+from mcverify.laws.law import Array
 
 NODES = 4001  # of a trapezoid over log ‖q‖, whose integrand is analytic and falls off both ways
 REACH = 12.0  # standard deviations of ‖q‖ or of its logarithm, to where nothing is left

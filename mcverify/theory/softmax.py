@@ -6,10 +6,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfc, exp1, ndtr, ndtri
 
-Array = NDArray[np.float64]
+from mcverify.laws.law import Array
 
 EULER = float(np.euler_gamma)
 NODES = 12  # Gauss-Legendre nodes a panel

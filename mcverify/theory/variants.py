@@ -4,12 +4,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from mcverify.laws.law import Array
 from mcverify.theory import softmax
-
-Array = NDArray[np.float64]
 
 STEP = 0.01  # of a trapezoid over z = s/σ: errs by e^(−2π·distance/STEP) of the nearest pole
 _z = np.arange(-12, 12 + STEP / 2, STEP)

@@ -186,7 +186,7 @@ def test_a_surprise_needs_its_numbers_and_a_statement_that_stands(tmp_path):
 def test_every_surprise_names_a_case_that_there_is():
     claims = {each.name: each for each in discover()}
     for surprise, estimates in SURPRISES:
-        assert surprise.found.count("{}") == len(estimates)
+        assert surprise.measured.count("{}") == len(estimates)
         for _, name, settings in estimates:
             cases = [dict(case.settings) for case in claims[name].cases()]
             assert [all(shown(case.get(key)) == shown(value) for key, value in settings.items())
