@@ -146,11 +146,6 @@ class Terms:
         return 1 if self._keeps_all else 2 ** (-(-blocks // ROWS) - 1).bit_length()
 
     @property
-    def sizes(self) -> int:
-        """How many sizes of such blocks a run may look at."""
-        return self.merged(self.looks[-1][1]).bit_length()
-
-    @property
     def told(self) -> dict[str, int | float]:
         """The seed, and those of the others that are not the usual ones, by their names.
 

@@ -156,9 +156,6 @@ class Trial:
 
     @property
     def _rate(self) -> float:
-        """What a look may spend: its share, or what blocks of a size may at all looks together."""
-        if self.statistic.at_all_looks and self.kept.merge:
-            return self.terms.error_rate / self.terms.sizes
         return self.terms.look_rate(self.statistic.at_all_looks)
 
     def _check_in(self, blocks: int) -> str:
@@ -206,7 +203,7 @@ class Trial:
         """How many standard errors the interval reaches to either side, after so many blocks."""
         rate = self._rate
         if self.statistic.at_all_looks:
-            return math.sqrt(2 * threshold(blocks // self._merged(blocks), rate))
+            return math.sqrt(2 * threshold(blocks, rate))
         by_moments = self.statistic.rests_on is Basis.MOMENTS and found.stderr > 0
         reach = (found.high - found.low) / found.stderr / 2 if by_moments else math.inf
         return float(reach if math.isfinite(reach) else -ndtri(rate / 2))

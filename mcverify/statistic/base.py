@@ -11,11 +11,13 @@ squares.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.statistic.bets_on_rows import interval_of_rows
 from mcverify.statistic.betting import interval_of_mean
 from mcverify.statistic.catoni import catoni
 from mcverify.statistic.estimate import Basis, Estimate
@@ -91,7 +93,8 @@ class Statistic:
     interval : replaces the studentised interval by one of the statistic's own.
     basis : what that interval, or the studentised one, rests on.
     anytime : whether it holds at all looks together.
-    ranged : (block values, low, high, error rate) -> the estimate for values of a stated range.
+    ranged : (block values, low, high, error rate) -> the estimate for values of a stated range;
+        with ``size``, of rows of so many blocks.
     support : that range, if it is stated; numbers or functions of the settings.
     known : variance of ``about``'s values and mean of the values, if they are known; likewise.
     draws : whether its body draws at all.
@@ -117,7 +120,7 @@ class Statistic:
     interval: Callable[[Array, float], Estimate] | None = None
     basis: Basis = Basis.CALIBRATED
     anytime: bool = False
-    ranged: Callable[[Array, float, float, float], Estimate] | None = None
+    ranged: Callable[..., Estimate] | None = None
     support: tuple[Any, Any] | None = None
     known: tuple[Any, Any] | None = None
     draws: bool = True
@@ -235,6 +238,8 @@ class Statistic:
             return self
         if self.enlarged is not None:
             return self.enlarged(blocks)
+        if self.support is not None and self.ranged is not None:
+            return replace(self, ranged=partial(self.ranged, size=blocks))
         return replace(self, known=self.known and (self.known[0] / blocks, self.known[1]))
 
     @property
@@ -353,11 +358,15 @@ def mean_influence(table: Array) -> tuple[float, Array]:
     return value, table[:, 0] - value
 
 
-def by_betting(table: Array, low: float, high: float, error_rate: float) -> Estimate:
+def by_betting(
+    table: Array, low: float, high: float, error_rate: float, size: int = 1
+) -> Estimate:
     """The mean of block values in [low, high], with the betting interval."""
     check_range(table[:, 0], low, high, "the block values")
     width = high - low
-    below, above = interval_of_mean(np.clip((table[:, 0] - low) / width, 0.0, 1.0), error_rate)
+    shares = np.clip((table[:, 0] - low) / width, 0.0, 1.0)
+    below, above = (interval_of_mean(shares, error_rate) if size == 1 else
+                    interval_of_rows(shares, table[:, 1] / width**2, size, error_rate))
     value, influence = mean_influence(table)
     return Estimate(value, standard_error(influence), low + width * below, high - width * above)
 

@@ -14,7 +14,7 @@ from mcverify.statistic.base import (
     flat,
     mean_influence,
 )
-from mcverify.statistic.merging import averaged, united
+from mcverify.statistic.merging import central, means
 from mcverify.statistic.studentised import MIN_SPREAD
 
 
@@ -96,12 +96,12 @@ def _fourth_moments(values: Any) -> Array:
 
 
 mean = Statistic("mean", block_means, mean_influence, moments=3, ranged=by_betting,
-                 about=lambda table, known: table[:, 0], knows=block_means, merge=averaged)
+                 about=lambda table, known: table[:, 0], knows=block_means, merge=means)
 variance = Statistic(
     "variance", _second_moments, _variance_influence, moments=6,
     curvature=lambda table: float(table[:, 0].var()),
     about=lambda table, known: table[:, 1] + (table[:, 0] - known) ** 2, power=2,
-    knows=_second_moments, merge=united,
+    knows=_second_moments, merge=central,
 )
 std = replace(variance, name="std", back=lambda value: math.sqrt(max(value, 0.0)))
 # Fourth powers show their skewness late: of four normal values a block, the samples that miss show
@@ -111,5 +111,5 @@ CAUTION_OF_FOURTHS = 128
 kurtosis = Statistic(  # excess: 0 for the normal law
     "kurtosis", _fourth_moments, _kurtosis_influence, moments=12,
     parts=_kurtosis_parts, caution=CAUTION_OF_FOURTHS,
-    about=kurtosis_about, power=4, knows=_fourth_moments, merge=united,
+    about=kurtosis_about, power=4, knows=_fourth_moments, merge=central,
 )

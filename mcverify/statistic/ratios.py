@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcverify.statistic.base import Array, Known, Statistic, block_means
+from mcverify.statistic.bets_on_rows import log_wealth_of_rows
 from mcverify.statistic.betting import log_wealth, lower_root, threshold
 from mcverify.statistic.estimate import Basis, Estimate, no_interval
-from mcverify.statistic.merging import averaged
+from mcverify.statistic.merging import pairs_of_means
 from mcverify.statistic.studentised import standard_error
 
 
@@ -37,7 +38,9 @@ def _ratio_lean(table: Array) -> float:
     return abs(float(np.mean(influence * table[:, 1]) / table[:, 1].mean())) / spread
 
 
-def _ratio_within(table: Array, low: float, high: float, error_rate: float) -> Estimate:
+def _ratio_within(
+    table: Array, low: float, high: float, error_rate: float, size: int = 1
+) -> Estimate:
     """r holds E(x − r·y) = 0, with y ≥ 0: a bet on x − r·y for each r, by the same theorem.
 
     As r grows, x − r·y falls block by block and the most that may be bet on it falls as well, so
@@ -48,24 +51,29 @@ def _ratio_within(table: Array, low: float, high: float, error_rate: float) -> E
     if low < 0 or not value > 0:
         return no_interval(value, stderr, "a ratio of values in a stated range needs numerator and "
                                           "denominator of at least 0, with means above 0", low < 0)
-    limit, blocks = threshold(len(table), error_rate), len(table)
-    x, y = np.clip(table, low, high).T / high
+    blocks = size * len(table)
+    limit = threshold(blocks, error_rate)
+    x, y = np.clip(table[:, :2], low, high).T / high
 
     def wealth(log_factor: float) -> float:
         r = value * math.exp(log_factor)
         least, most = low / high - r, 1 - r * (low / high)  # of x − r·y
         if not least < 0 < most:
             return math.inf  # no values in the range have such a ratio
-        return log_wealth(x - r * y, -1 / most, -1 / least)
+        if size == 1:
+            return log_wealth(x - r * y, -1 / most, -1 / least)
+        sign, lowest = (1, least) if log_factor < 0 else (-1, -most)
+        variances = np.maximum(table[:, 2:] @ [1, -2 * r, r * r], 0.0) / high**2
+        return log_wealth_of_rows(sign * (x - r * y), variances, size, lowest)
 
-    spread = float(influence.std()) / value
+    spread = math.sqrt(size) * float(influence.std()) / value
     below, above = (lower_root(side, limit, spread, blocks)
                     for side in (wealth, lambda u: wealth(-u)))
     return Estimate(value, stderr, value * math.exp(below), value * math.exp(-above))
 
 
 ratio = Statistic("ratio", _ratio_reduce, _ratio_influence, moments=3, lean=_ratio_lean,
-                  ranged=_ratio_within, merge=averaged)
+                  ranged=_ratio_within, merge=pairs_of_means)
 
 
 def slope(of: Statistic) -> Statistic:
@@ -137,8 +145,11 @@ def slope(of: Statistic) -> Statistic:
                 columns.append(of.parts(column))
         return np.concatenate(columns, axis=1)
 
-    def ranged(table: Array, low: float, high: float, error_rate: float) -> Estimate:
-        return with_error(joined([of.within(low, high)] * table.shape[1], table, error_rate), table)
+    def ranged(
+        table: Array, low: float, high: float, error_rate: float, size: int = 1
+    ) -> Estimate:
+        each = of.within(low, high).of_merged(size)
+        return with_error(joined([each] * table.shape[1], table, error_rate), table)
 
     def with_error(found: Estimate, table: Array) -> Estimate:
         """The same with the standard error on the same draws, unless influences are of shares."""

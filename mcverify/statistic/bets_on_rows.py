@@ -1,0 +1,79 @@
+"""The bettor of ``betting`` on blocks of which only means and variances of m together are kept.
+
+Let G be what a value in a range gains, at least g, and let a row be m values of mean μ and variance
+v. With a bet λ > 0 they make m·E ln(1 + λG), E the mean over them. The third derivative of
+f = ln(1 + λ·) is not negative, so let Q be the quadratic that meets f at g, and at
+h = μ + v/(μ − g) with its slope as well: f − Q = f‴·(G − g)(G − h)²/6 ≥ 0. The two points g and h
+with weights p = v/(v + (μ − g)²) and 1 − p have the same mean and variance, so
+
+    E ln(1 + λG) ≥ E Q(G) = p·ln(1 + λg) + (1 − p)·ln(1 + λh).
+
+So a mean that has made too much by this bound has made too much on the blocks themselves. What
+they make is bounded at all looks together, however many blocks make a row at each of them: one
+martingale, one error rate.
+"""
+
+import math
+
+import numpy as np
+
+from mcverify.statistic.betting import BET_TOLERANCE, NEWTON_STEPS, TINY, lower_root, threshold
+from mcverify.statistic.merging import Array
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def log_wealth_of_rows(gains: Array, variances: Array, size: int, lowest: float) -> float:
+    """At least max over λ in [0, −1/lowest] of Σ ln(1 + λ·gain), of rows of so many gains each.
+
+    ``gains`` are their means, and lowest < 0 is below all of them. Exact of single ones:
+
+    >>> gains = np.array([0.5, -0.5, 0.5, 0.5])
+    >>> round(log_wealth_of_rows(gains, gains * 0, 1, -0.5), 12)  # λ = 1
+    0.523248143765
+    """
+    total = float(gains.sum())
+    if not total > 0:
+        return 0.0
+    apart = np.maximum(gains - lowest, 0.0)
+    ruined = np.where(apart > 0, variances / (apart**2 + variances), 0.0)
+    other = gains + np.where(apart > 0, variances / apart, 0.0)
+    weights, at_lowest, near, far = 1 - ruined, float(ruined.sum()), 0.0, -1 / lowest
+    bet = total / float(np.sum(gains * gains + variances))
+    for _ in range(NEWTON_STEPS):
+        if not near < bet < far:
+            bet = (near + far) / 2
+        ratios = other / (1 + bet * other)
+        ruin = lowest / (1 + bet * lowest) if at_lowest > 0 else 0.0
+        slope = float(weights @ ratios) + at_lowest * ruin
+        bend = float(weights @ ratios**2) + at_lowest * ruin**2
+        near, far = (bet, far) if slope > 0 else (near, bet)
+        step = slope / bend
+        if abs(step) <= BET_TOLERANCE * bet:
+            break
+        bet += step
+    bet = min(max(bet, near), far)
+    made = float(weights @ np.log(1 + bet * other))
+    made += at_lowest * math.log(1 + bet * lowest) if at_lowest > 0 else 0.0
+    return size * made if made > 0 else 0.0
+
+
+def interval_of_rows(
+    shares: Array, variances: Array, size: int, error_rate: float
+) -> tuple[float, float]:
+    """As ``interval_of_mean``: how far the ends are from 0 and from 1, of rows of values in [0, 1].
+    """
+    limit = threshold(size * len(shares), error_rate)
+    return (_low_end(shares, variances, size, limit), _low_end(1 - shares, variances, size, limit))
+
+
+def _low_end(shares: Array, variances: Array, size: int, limit: float) -> float:
+    centre = float(shares.mean())
+    if centre <= TINY:
+        return 0.0
+
+    def wealth(log_factor: float) -> float:
+        mean = max(centre * math.exp(log_factor), TINY)
+        return log_wealth_of_rows(shares - mean, variances, size, -mean) if mean < 1 else 0.0
+
+    spread = math.sqrt(float(shares.var() + variances.mean())) / centre
+    return centre * math.exp(lower_root(wealth, limit, spread, size * len(shares)))
