@@ -92,9 +92,8 @@ def selfcheck(
 def _first_cases(files: list[Path]) -> list[Case]:
     """Of each claim whose law has the moments that its statistic needs; others draw nothing."""
     cases = [claim.cases()[0] for claim in discover(*files) if claim.draws]
-    worlds = [(case, world_of(case)) for case in cases]
-    found = [case for case, world in worlds
-             if not statistic_of(case, world).missing_moments(world.law)]
+    found = [case for case in cases
+             if not statistic_of(case, world_of(case)).missing_moments(case.drawn["law"])]
     if not found:
         raise ValueError(f"{files[0]}: no claim draws; declare one that uses the statistic")
     return found

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
+from mcverify.judge.world import Array
 from mcverify.selfcheck.populations import Population
 from mcverify.selfcheck.rows import COUNTED, WEIGHED, Row, miss_row, missed, stderr_rows
 from mcverify.statistic.studentised import quantile_of_t
-
-Array = NDArray[np.float64]
 
 RATES = (1e-2, 1e-3)
 SIDES = ("low", "high")

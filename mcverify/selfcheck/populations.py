@@ -12,20 +12,18 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mcverify import laws
 from mcverify import statistic as stat
 from mcverify.attention import scores
 from mcverify.judge.measure import Reference, resolve
 from mcverify.judge.sample import sample
-from mcverify.judge.world import generator
+from mcverify.judge.world import Array, generator
 from mcverify.statistic import Basis, Estimate, Known, Statistic
 from mcverify.statistic.base import parts_of
 from mcverify.statistic.estimate import no_interval
 from mcverify.statistic.moments import kurtosis_about
 
-Array = NDArray[np.float64]
 Key = tuple[str, str, str]  # statistic, basis, law
 
 BLOCKS = 2**14  # of a table

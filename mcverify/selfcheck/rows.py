@@ -5,14 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
+from mcverify.judge.world import Array
 from mcverify.selfcheck.populations import Population
 from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.studentised import quantile_of_t
-
-Array = NDArray[np.float64]
 
 COUNTED, WEIGHED = "counted", "weighed"
 SIGMAS = 3.0  # how sure a row must be: 1.3e-3 on a side, were it at its limit

@@ -14,6 +14,8 @@ from mcverify.judge.run import run
 from mcverify.judge.world import CHUNK_NUMBERS, World, generator, world_of
 from mcverify.laws import Moments
 from mcverify.statistic import exact, kurtosis, mean, median, proportion, std, variance
+from mcverify.statistic.estimate import no_interval
+from mcverify.verdict import LOOKS, Terms
 
 FILE = '''
 import numpy as np
@@ -378,3 +380,27 @@ def test_a_wide_interval_of_few_skew_blocks_leaves_no_look_out(edge):
 def coordinates(q):
     """The coordinates of queries."""
     return +q
+
+
+def rates_asked(anytime):
+    """The error rates that a run asks an interval for, from look to look, until it gives up."""
+    rates = []
+
+    def interval(table, error_rate):
+        rates.append(error_rate)
+        return no_interval(0.0, 1.0, "never")
+
+    statistic = dataclasses.replace(mean, interval=interval, anytime=anytime)
+    case, = Claim("looks", "Never decided.", statistic, lambda q: q[:, 0], equals=0.0,
+                  within=absolute(1.0), over=grid(law=laws.normal, d_k=1, tokens=1)).cases()
+    check(case, error_rate=1e-6)
+    return rates
+
+
+def test_looks_share_the_rate_of_a_case_unless_the_interval_holds_at_all(monkeypatch):
+    asked = rates_asked(anytime=False)  # of fewer looks than there are, where some are passed over
+    assert asked == pytest.approx([1e-6 / LOOKS] * len(asked))
+    assert len(asked) <= LOOKS
+    assert set(rates_asked(anytime=True)) == {1e-6}
+    monkeypatch.setattr(Terms, "look_rate", lambda terms, anytime=False: terms.error_rate)
+    assert sum(rates_asked(anytime=False)) > 2e-6  # more than the case may spend

@@ -28,7 +28,7 @@ def cheapest(claim, count):
 
 
 @pytest.mark.parametrize(("seed", "most"), [
-    *((seed, 4e5) for seed in range(2, 6)),
+    (2, 4e5),
     *(pytest.param(seed, 2e6, marks=pytest.mark.slow) for seed in range(2, 10)),
 ])
 def test_true_claims_are_refuted_under_no_seed(seed, most):
