@@ -13,7 +13,8 @@ import pytest
 import mcverify
 
 PACKAGE = Path(mcverify.__file__).parent
-EXTRAS = {"matplotlib": "plot", "jinja2": "report", "pytest": "test", "hypothesis": "test"}
+EXTRAS = {"matplotlib": "plot", "jinja2": "report", "pytest": "test", "hypothesis": "test",
+          "torch": "torch"}
 
 
 def imported():

@@ -6,8 +6,9 @@ Nothing here gives a verdict, and a file without a problem can still hold a clai
 from pathlib import Path
 
 from mcverify.check_claim import forecast, laws, values
-from mcverify.check_claim.remarks import PROBLEM, Remark, ok, report
+from mcverify.check_claim.remarks import PROBLEM, WARNING, Remark, about, ok, report
 from mcverify.declare.discover import survey
+from mcverify.declare.rules import lacking
 from mcverify.judge.processes import workers
 from mcverify.judge.watch import Watch
 
@@ -24,7 +25,9 @@ def inspect(*paths: str | Path, watch: Watch | None = None) -> list[Remark]:
     remarks = [*(Remark(PROBLEM, *fault.split(": ", 1)) for fault in found.faults), *of_laws]
     with workers(2) as spread:
         for claim in found.claims:
-            if cases := values.sound_cases(claim, broken):
+            if reason := lacking(claim):
+                remarks.append(about(claim, WARNING, f"not looked at, as it {reason}; install it"))
+            elif cases := values.sound_cases(claim, broken):
                 of_claim = [*values.look(claim, cases, spread, watch)]
                 if ok(of_claim):  # else the rest would be of numbers that mean nothing
                     of_claim += [*forecast.controls(claim, watch),

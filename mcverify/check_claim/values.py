@@ -28,8 +28,7 @@ FEW = 64  # blocks, that are measured again and again
 def sound_cases(claim: Claim, broken: Collection[Law]) -> list[Case]:
     """The cases whose laws are not broken, cheap ones first."""
     cases = [case for case in claim.cases() if case.drawn.get("law") not in broken]
-    return sorted(cases, key=lambda case: world_of(case).tokens * world_of(case).d_k
-                  if claim.draws else 0)
+    return sorted(cases, key=lambda case: world_of(case).cost if claim.draws else 0)
 
 
 def look(claim: Claim, cases: list[Case], spread: Spread, watch: Watch) -> Iterator[Remark]:
@@ -61,7 +60,7 @@ def look(claim: Claim, cases: list[Case], spread: Spread, watch: Watch) -> Itera
 def _unsteady(cases: list[Case], spread: Spread, watch: Watch) -> str:
     """How cases break or change when measured again, first where they may kill the process."""
     def follow(index: int, progress: Progress) -> None:
-        watch.follow(index, lambda: (str(cases[max(progress()[0], 0)]), progress()[1]))
+        watch.follow(index, lambda: (str(cases[max(int(progress()[0]), 0)]), progress()[1]))
 
     try:
         [(_, there)] = spread(elsewhere, [([measure.refer(case) for case in cases],)],

@@ -45,6 +45,9 @@ def run(
     if told(faults) and not claims:
         return Exit.BAD_USAGE
     part = bool(names or verdict or failed)
+    if not part and (slow := [claim for claim in claims if claim.slow]):
+        terminal.show(f"left out: {len(slow)} claims that take long or need more packages, whose "
+                      "results stay as they are; name them to judge them", stderr=True)
     terms = Terms(seed, error_rate, margin_scale, max_blocks)
     suite = Suite(claims, Results(out), terms, jobs, part, body_limit, time_limit)
     status = suite.run(resume)

@@ -37,7 +37,7 @@ def claim_files() -> dict[str, Path]:
     >>> claim_files()["dot_variance"].name
     'variance.py'
     """
-    return {name: file for file in sorted(CLAIMS.glob("*.py")) for name in re.findall(
+    return {name: file for file in sorted(CLAIMS.rglob("*.py")) for name in re.findall(
         r"^@claim\(.*?^def (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)}
 
 

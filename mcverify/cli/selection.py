@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcverify.cli.options import claim_files
 from mcverify.declare.claim import Claim, statement_ids
-from mcverify.declare.discover import Found, packages, survey
+from mcverify.declare.discover import Found, packages, survey, themes
 from mcverify.declare.fault import UsageError
 from mcverify.judge.finding import ERROR
 from mcverify.results.folder import Results
@@ -19,11 +19,12 @@ def select(
 ) -> tuple[list[Claim], tuple[str, ...]]:
     """The claims that the words name, each once, and the faults of the files among the words.
 
-    A word is a name, a statement's id, a pattern such as ``dot_*`` of either, a package, a file, or
-    FILE.py::NAME for those of a file. No word means all of mcverify's own claims, or with
-    ``everywhere`` those that installed packages offer as well.
+    A word is a name, a statement's id, a pattern such as ``dot_*`` of either, a package, a theme
+    that is a folder of one, a file, or FILE.py::NAME for those of a file. No word means all of
+    mcverify's own claims, or with ``everywhere`` those that installed packages offer as well.
     """
-    offered = {name: str(home) for name, (_, home) in packages().items()}
+    offered = {name: str(home) for name, home in themes().items()}
+    offered |= {name: str(home) for name, (_, home) in packages().items()}
     one_of = [word for word in selection if ".py::" in word]
     files = [offered.get(word, word) for word in selection
              if word in offered or word.endswith(".py") or (word and Path(word).is_dir())]
@@ -51,9 +52,9 @@ def _joined(found: Iterable[Found]) -> Found:
 def _homes(words: Sequence[str], offered: Mapping[str, str]) -> Iterable[str | Path]:
     """Where claims may stand that the words mean: in a few files, if those are of their names."""
     files = claim_files()
-    if words and len(offered) == 1 and files.keys() >= set(words):
+    if words and len(packages()) == 1 and files.keys() >= set(words):
         return {files[word] for word in words}
-    return offered.values()
+    return [offered[name] for name in packages()]
 
 
 def behind(

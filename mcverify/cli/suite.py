@@ -13,7 +13,7 @@ from mcverify.cli.terminal import console, show
 from mcverify.cli.waiting import Waiting, patient
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import load, origin, packages, source
-from mcverify.declare.rules import ATLAS
+from mcverify.declare.rules import ATLAS, lacking
 from mcverify.judge.finding import Finding, contradictions, without_controls
 from mcverify.judge.limit import limited
 from mcverify.judge.processes import Spread
@@ -28,7 +28,9 @@ from mcverify.verdict import Terms, Verdict, check_budget
 class Suite:
     """Claims to be judged together on the same terms, under one error budget.
 
-    ``part`` says that they are not all there are, so that results of others stay as they are.
+    ``part`` says that they are not all there are, so that results of others stay as they are. If
+    they are, the slow ones are left out, and theirs stay as well. So do rows of claims that cannot
+    be measured here for want of a module.
     """
 
     claims: list[Claim]
@@ -39,11 +41,15 @@ class Suite:
     limit: float | None = None  # seconds a body may take for a chunk
     time_limit: float | None = None  # seconds from here on
     judged: dict[Claim, list[Finding]] = field(default_factory=dict, init=False)
+    spared: set[Claim] = field(default_factory=set, init=False)
     finished: int = field(default=0, init=False)  # cases, of claims that are not judged yet as well
     started: float = field(default_factory=time.monotonic, init=False)
     over: threading.Event = field(default_factory=threading.Event, init=False)  # the time limit
 
     def __post_init__(self) -> None:
+        self.all = self.claims
+        if not self.part:
+            self.claims = [claim for claim in self.claims if not claim.slow]
         self.cases = []
         with patient() as watch:
             for claim in self.claims:
@@ -68,7 +74,7 @@ class Suite:
             self._write(complete=not (self.part or interrupted))
             if not interrupted:
                 journal.forget()
-                self.results.write_run(self.terms, self.seconds, len(self.cases))
+                self.results.write_run(self.terms, self.seconds, len(self.cases), self._needs())
         if interrupted:
             why = "the time is over" if self.over.is_set() else "interrupted"
             show(f"{why}: {len(self.judged)} of {len(self.claims)} claims are finished, and "
@@ -76,6 +82,10 @@ class Suite:
                  "--resume goes on", stderr=True)
             return Exit.INTERRUPTED
         return status(self.judged)
+
+    def _needs(self) -> list[str]:
+        """The packages that judged claims need besides, and have."""
+        return sorted({claim.needs for claim in self.judged if claim.needs and not lacking(claim)})
 
     @property
     def seconds(self) -> float:
@@ -88,6 +98,8 @@ class Suite:
     def _agree(self) -> None:
         """A folder keeps to the same terms from the first draw on."""
         self.results.check(self.claims)
+        known = {row["claim"] for row in self.results.read("verdicts") if row["blocks"] != "0"}
+        self.spared = {claim for claim in self.claims if lacking(claim) and claim.name in known}
         made = self.results.made_with()
         for name, mine in asdict(self.terms).items():
             if made and (value := getattr(made, name)) != mine:
@@ -116,7 +128,8 @@ class Suite:
                 claim = finding.case.claim
                 found[claim].append(finding)
                 if len(found[claim]) == len(claim.cases()) + len(claim.control_cases()):
-                    self.results.write_claim(claim, found[claim])
+                    if claim not in self.spared:
+                        self.results.write_claim(claim, found[claim])
                     self.judged[claim] = found[claim]
         self.finished = sum(map(len, found.values()))
         self.judged = {claim: found[claim] for claim in self.claims if claim in self.judged}
@@ -125,9 +138,14 @@ class Suite:
     def _write(self, complete: bool) -> None:
         """The tables beside those of the claims; all of them only after a complete run."""
         if complete:
-            for file in self.results.prune(claim.name for claim in self.claims):
+            for file in self.results.prune(claim.name for claim in self.all):
                 show(f"removed {file}, whose claim is gone", stderr=True)
-        self.results.write_verdicts(self.judged, keep=not complete)
+        self.results.write_verdicts({claim: findings for claim, findings in self.judged.items()
+                                     if claim not in self.spared})
+        if self.spared:
+            show(f"{self.results.folder} keeps what was measured of "
+                 f"{', '.join(sorted(claim.name for claim in self.spared))}, which cannot be "
+                 "measured here; choose another --out to have it written", stderr=True)
         files = {source(claim) for claim in self.judged if origin(claim) not in packages()}
         if stale := self.results.stale(each for file in files for each in load(file).claims):
             show(f"{self.results.folder} keeps results of {', '.join(stale)}, which its file no "
@@ -138,6 +156,7 @@ class Suite:
             with console(stderr=True).status("saturation atlas"):
                 table = atlas(self.terms.seed, self.jobs)
             self.results.write_table(self.results.claims / f"{ATLAS}.csv", table)
+        if complete or self.results.file("ledger").exists():
             self.results.write_table(self.results.folder / "ledger.csv",
                                      ledger(self.results.read("verdicts")))
 

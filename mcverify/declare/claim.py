@@ -11,7 +11,15 @@ from typing import Any, cast
 from mcverify.declare.fault import ClaimError, recorder_of
 from mcverify.declare.grid import NOWHERE, Grid, Point, shown
 from mcverify.declare.prediction import KINDS, Margin, Printed, claimed_interval
-from mcverify.declare.rules import DEFAULTS, DRAWN, call, check_claim, meant, parameters
+from mcverify.declare.rules import (
+    DEFAULTS,
+    DRAWN,
+    TRAINED,
+    call,
+    check_claim,
+    meant,
+    parameters,
+)
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
 
@@ -28,7 +36,8 @@ class Claim:
     settings. A body that draws and whose grid names no law or no d_k gets ``laws.STANDARD`` and
     1, 8, 64, 512. ``controls`` are near misses: settings that the draws and the body get instead
     of the grid's, while the prediction stays, so that it must be REFUTED; a function takes the
-    grid's value and returns the other one. Raises ClaimError when it breaks a rule.
+    grid's value and returns the other one. ``needs`` names a module without which nothing can be
+    measured, so that every case is INCONCLUSIVE. Raises ClaimError when it breaks a rule.
     """
 
     name: str
@@ -44,6 +53,7 @@ class Claim:
     decides: str = ""
     expect: Verdict = Verdict.CONFIRMED
     controls: Grid = NO_CONTROLS
+    needs: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.between, list):
@@ -58,8 +68,18 @@ class Claim:
 
     @property
     def draws(self) -> bool:
-        """Whether the body needs a world at all."""
+        """Whether the body measures something of draws, and is no calculation."""
+        return any(name in parameters(self.body) for name in (*DRAWN, *TRAINED))
+
+    @property
+    def of_world(self) -> bool:
+        """Whether it is measured on queries and keys of a law, and on no training runs."""
         return any(name in parameters(self.body) for name in DRAWN)
+
+    @property
+    def slow(self) -> bool:
+        """Whether it is judged only where it is named: it trains models, or needs a module more."""
+        return bool(self.needs) or "seeds" in parameters(self.body)
 
     @property
     def prediction(self) -> tuple[str, Any]:
@@ -167,13 +187,16 @@ def claim(
     decides: str = "",
     expect: Verdict = Verdict.CONFIRMED,
     controls: Grid = NO_CONTROLS,
+    needs: str = "",
     **unknown: Any,
 ) -> Callable[[Callable[..., Any]], Claim]:
     """Turn a function into a Claim of its name; its docstring's first line is the sentence.
 
     The function names what it needs (``q``, ``k``, settings of its grid, ``law``, ``rng`` for
     extra draws) and returns an array whose first axis is the blocks; a tuple of two for a ratio or
-    a difference, a list of pairs for a slope. Raises ClaimError for a claim that breaks a rule.
+    a difference, a list of pairs for a slope. One that names ``seeds`` instead gets (blocks,)
+    whole numbers, trains a model from each, and may tell ``progress(share)`` how far it is. Raises
+    ClaimError for a claim that breaks a rule.
     """
 
     def declare(body: Callable[..., Any]) -> Claim:
@@ -181,7 +204,7 @@ def claim(
         try:
             _check_words(body, statistic, unknown)
             return Claim(body.__name__, sentence, statistic, body, equals, at_least, at_most,
-                         between, within, over, decides, expect, controls)
+                         between, within, over, decides, expect, controls, needs)
         except ClaimError as error:
             recorder = recorder_of(body)
             if recorder is None:
@@ -218,7 +241,7 @@ def _cases(claim: Claim) -> tuple[Case, ...]:
     found = []
     for point in claim.over.points:
         given = dict(point)
-        defaults = DEFAULTS if claim.draws else {}
+        defaults = DEFAULTS if claim.of_world else {}
         first = [given[name] if name in given else values
                  for name, values in defaults.items()]
         rest = tuple(item for item in point if item[0] not in defaults)

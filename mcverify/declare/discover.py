@@ -52,8 +52,18 @@ def packages() -> dict[str, tuple[str, Path]]:
 def origin(claim: Claim) -> str:
     """The package that offers a claim, or the file that it stands in."""
     file = source(claim)
-    return next((name for name, (_, home) in packages().items() if home in (file, file.parent)),
-                str(file))
+    return next((name for name, (_, home) in packages().items() if _in(file, home)), str(file))
+
+
+def themes() -> dict[str, Path]:
+    """By their names the folders of packages that hold a theme of several files."""
+    return {folder.name: folder for _, home in packages().values()
+            for folder in sorted(home.glob("*/")) if (folder / "__init__.py").is_file()}
+
+
+def _in(file: Path, home: Path) -> bool:
+    """Whether a file is one that a package offers, or in the folder that it offers."""
+    return home in (file, *file.parents)
 
 
 def discover(*paths: str | Path) -> list[Claim]:
@@ -99,7 +109,7 @@ def files_behind(claim: Claim) -> list[Path]:
     """The files that a claim may depend on: all Python files beside its own, and those that these
     import, wherever they are, but for the standard library's and those of installed packages."""
     file = source(claim)
-    offered = any(home in (file, file.parent) for _, home in packages().values())
+    offered = any(_in(file, home) for _, home in packages().values())
     others = () if offered else imported(file, file.stat().st_mtime_ns)
     return sorted({*file.parent.glob("*.py"), *others})
 
@@ -159,7 +169,7 @@ def _belongs(claim: Claim, file: Path) -> bool:
     home = source(claim)
     if home == file or claim.name != claim.body.__name__:
         return True
-    built_in = home.parent == BUILT_IN.resolve()
+    built_in = _in(home, BUILT_IN.resolve())
     return built_in and all(claim is not other for other in load(home).claims)
 
 
@@ -167,7 +177,9 @@ def _files(paths: Iterable[str | Path]) -> list[Path]:
     files: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
-            files += sorted(file for file in path.glob("*.py") if file.name != "__init__.py")
+            inside = [folder for folder in themes().values() if folder.parent == path.resolve()]
+            files += sorted(file for folder in (path, *inside) for file in folder.glob("*.py")
+                            if file.name != "__init__.py")
         elif path.is_file() and path.suffix == ".py":
             files.append(path)
         else:
@@ -177,8 +189,9 @@ def _files(paths: Iterable[str | Path]) -> list[Path]:
 
 def _module(file: Path, recorder: Recorder) -> ModuleType:
     for module_name, home in packages().values():
-        if home in (file, file.parent):
-            return _import(module_name if home == file else f"{module_name}.{file.stem}", recorder)
+        if _in(file, home):
+            inside = () if file == home else file.relative_to(home).with_suffix("").parts
+            return _import(".".join((module_name, *inside)), recorder)
     # Named after the whole path, so that two files of one name live side by side, and taken out of
     # sys.modules afterwards, so that nothing is ever pickled as belonging to an importable module.
     name = f"claims_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"

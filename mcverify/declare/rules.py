@@ -4,6 +4,7 @@ A claim is a Claim; its module imports this one, so that its type is not named h
 """
 
 import difflib
+import importlib.util
 import inspect
 import math
 import sys
@@ -21,6 +22,9 @@ from mcverify.statistic import Statistic
 from mcverify.verdict import CASE_ERROR_RATE, SUITE_ERROR_RATE, Verdict
 
 DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
+# What a body may name instead: a seed for each training run, and whom to tell how far they are.
+TRAINED = ("seeds", "progress")
+EXTRAS = ("torch",)  # what claims of mcverify's own need besides, by which it is installed
 WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
 # Of a case's result; the names of no settings.
 COLUMNS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
@@ -55,9 +59,21 @@ def call(function: Callable[..., Any], available: Mapping[str, Any]) -> Any:
     return function(**{name: available[name] for name in parameters(function) if name in available})
 
 
+def lacking(claim: Any) -> str:
+    """Why nothing can be measured here: a module that the claim needs is missing; "" if none is.
+
+    >>> from types import SimpleNamespace
+    >>> lacking(SimpleNamespace(needs="nowhere")), lacking(SimpleNamespace(needs="math"))
+    ('needs nowhere', '')
+    """
+    if not claim.needs or importlib.util.find_spec(claim.needs) is not None:
+        return ""
+    return f"needs mcverify[{claim.needs}]" if claim.needs in EXTRAS else f"needs {claim.needs}"
+
+
 def number_of_cases(claim: Any) -> int:
     """How many cases a claim has, without making them."""
-    defaults = DEFAULTS if claim.draws else {}
+    defaults = DEFAULTS if claim.of_world else {}
     return sum(math.prod(len(values) for name, values in defaults.items() if name not in given)
                for given in map(dict, claim.over.points))
 
@@ -105,7 +121,15 @@ def _check_parts(claim: Any, require: Require) -> None:
             f"over={claim.over!r} is no grid with points; use grid(law=…, d_k=…)")
     require(claim.draws == claim.statistic.draws,
             "the statistic exact is for a body that draws nothing, and every other statistic for "
-            "one that names q, k or rng; change the one or the other")
+            "one that names q, k, rng or seeds; change the one or the other")
+    names = parameters(claim.body)
+    require("seeds" not in names or not {*DRAWN}.intersection(names),
+            "a body that names seeds trains a model for each, and draws all it needs from them; "
+            "leave out q, k and rng")
+    require("seeds" in names or "progress" not in names,
+            "progress is for a body that names seeds; leave it out")
+    require(claim.needs.isidentifier() or not claim.needs,
+            f"needs={claim.needs!r} is no name of a module; write e.g. needs=\"torch\"")
 
 
 def _check_prediction(claim: Any, require: Require) -> None:
@@ -150,8 +174,9 @@ def _check_within(case: Any, require: Require) -> None:
 
 def _check_point(claim: Any, settings: dict[str, Any], require: Require) -> None:
     for name, value in settings.items():
-        require(name not in COLUMNS + NAMES + DRAWN + KINDS, f"the setting {name!r} has the name "
-                "of a column of results, of a draw or of a prediction; choose another")
+        require(name not in COLUMNS + NAMES + DRAWN + TRAINED + KINDS,
+                f"the setting {name!r} has the name of a column of results, of a draw or of a "
+                "prediction; choose another")
         if name == "law":
             maker = getattr(value, "__name__", "") if callable(value) else ""
             require(not maker, f"law={maker} makes laws; call it, e.g. {maker}(…)")
@@ -169,7 +194,7 @@ def _check_point(claim: Any, settings: dict[str, Any], require: Require) -> None
             hash(value)
         except TypeError:
             require(False, f"{name}={value!r} can be changed; use a number, a text or a tuple")
-    known = {*settings, *((*DRAWN, *WORLD) if claim.draws else ())}
+    known = {*settings, *((*DRAWN, *WORLD) if claim.of_world else TRAINED if claim.draws else ())}
     functions = [claim.body] + [p for _, p in [claim.prediction] if callable(p)]
     for function in functions:
         missing = [name for name, parameter in inspect.signature(function).parameters.items()
@@ -185,8 +210,8 @@ def _check_controls(claim: Any, require: Require) -> None:
             "has controls, which are near misses that must be REFUTED, but is itself not declared "
             "CONFIRMED; leave them out")
     settings = {name for point in claim.over.points for name, _ in point}
-    known = {*settings, *parameters(claim.body), *(WORLD if claim.draws else ()),
-             claim.prediction[0]} - set(DRAWN)
+    known = {*settings, *parameters(claim.body), *(WORLD if claim.of_world else ()),
+             claim.prediction[0]} - {*DRAWN, *TRAINED}
     for point in claim.controls.points:
         require(bool(point), "has a control that changes nothing; name a setting in it")
         for name, _ in point:

@@ -140,7 +140,7 @@ def without_controls(claims: Iterable[Claim]) -> list[str]:
 def run_command(claim: Claim) -> str:
     """The command that judges a claim: by its name, or by its file if it is a user's."""
     file, here = source(claim), Path.cwd()
-    if file.parent == BUILT_IN.resolve():
+    if BUILT_IN.resolve() in file.parents:
         return f"mcverify run {claim.name}"
     shown = str(file.relative_to(here) if file.is_relative_to(here) else file)
     return f"mcverify run {shlex.quote(f'{shown}::{claim.name}')}"

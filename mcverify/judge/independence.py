@@ -101,14 +101,16 @@ def check_pieces(who: str, tables: Sequence[Array]) -> None:
                          "begin with the number of blocks, and standardise nothing over blocks")
 
 
-def check_beside(table: Array, measured: Callable[[NDArray[np.intp]], Array]) -> None:
+def check_beside(
+    table: Array, measured: Callable[[NDArray[np.intp]], Array], count: int = BESIDE
+) -> None:
     """Raise ValueError unless a block has the same values whatever blocks stand beside it.
 
     ``measured`` gives the block values of chosen blocks in a given order, here of a few in another
-    order, the first of them twice.
+    order, the first of them twice: ``count`` and one.
     """
     blocks = len(table)
-    chosen = np.append(np.unique(np.linspace(blocks - 1, 0, BESIDE).astype(np.intp))[::-1], 0)
+    chosen = np.append(np.unique(np.linspace(blocks - 1, 0, count).astype(np.intp))[::-1], 0)
     again, before = measured(chosen), table[chosen]
     # But for the last bits, in which sums may differ with where an array begins in memory.
     slack = 1e-9 * float(np.abs(before).max())

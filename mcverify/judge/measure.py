@@ -24,11 +24,12 @@ from mcverify.judge.independence import (
     check_repeats,
     digest_of,
 )
-from mcverify.judge.worker import in_worker, note_step
+from mcverify.judge.worker import in_worker, note_share, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
 from mcverify.statistic.base import parts_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
+CLAIMS = PACKAGE / "claims"
 
 Array = NDArray[np.float64]
 
@@ -160,7 +161,9 @@ def _check_body(case: Case, world: World, chunk: Chunk, table: Array, seed: int)
         part = Chunk(q, k, chunk.refusal)
         return block_values(case, world, part, seed, 0, piece).table
 
-    if "rng" not in parameters(case.claim.body):
+    if world.of_runs:
+        check_beside(table, measured, count=1)
+    elif "rng" not in parameters(case.claim.body):
         check_beside(table, measured)
     elif len(table) >= 4 * PIECES:
         size = len(table) // PIECES
@@ -231,7 +234,7 @@ def block_values(
     ``first`` is the chunk's first block; a ``piece`` of it has extra draws of its own.
     """
     claim, statistic = case.claim, statistic_of(case, world)
-    available: dict[str, Any] = {**case.drawn, "q": chunk.q, "k": chunk.k, "tokens": world.tokens}
+    available: dict[str, Any] = {**case.drawn, **_drawn(world, chunk)}
     if "rng" in parameters(claim.body):
         path = (first,) if piece is None else (first, piece)
         available["rng"] = generator(seed, str(case), *path)
@@ -250,6 +253,13 @@ def block_values(
     if not np.isfinite(table).all():
         raise ValueError(_not_finite(values))
     return Measured(table, made)
+
+
+def _drawn(world: World, chunk: Chunk) -> dict[str, Any]:
+    """What a body may name of a chunk."""
+    if not world.of_runs:
+        return {"q": chunk.q, "k": chunk.k, "tokens": world.tokens}
+    return {"seeds": np.asarray(chunk.q)[:, 0, 0].astype(np.int64), "progress": note_share}
 
 
 def _check_values(values: Any, blocks: int) -> None:
@@ -293,7 +303,7 @@ def _place(error: BaseException) -> str:
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = Path(frame.f_code.co_filename).resolve()
-        own = PACKAGE in file.parents and file.parent.name != "claims"
+        own = PACKAGE in file.parents and CLAIMS not in file.parents
         if not own and file.is_file() and not any(home in file.parents for home in INSTALLED):
             place = f" ({file.name}, line {line})"
     return place

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from mcverify.judge.worker import TICK, Function, Worker, noting
 
 Calls = Iterable[tuple[Any, ...]]  # their arguments
-Progress = Callable[[], tuple[int, float]]  # the last step of a call, and since when it is at it
+Progress = Callable[[], tuple[float, float]]  # the step of a call, and since when it is at it
 OnBegin = Callable[[int, Progress], None]  # of a call's index and what tells how far it is
 Spread = Callable[..., Iterator[tuple[int, Any]]]
 
@@ -35,9 +35,9 @@ def workers(jobs: int | Spread | None = None) -> Iterator[Spread]:
     ``calls`` may be an iterator that goes on after its end, once a result has added to it.
     ``spread(…, on_begin=…)`` calls on_begin(index, progress) here when a call begins; progress()
     tells, to whoever asks and from any thread, the last step that it noted, -1 before the first,
-    and since when (inf if it noted none). With ``spread(…, limit=…)`` a call that stays longer than
-    so many seconds at a step that it noted is killed, and a single job is a process, too. An
-    exception in a call is raised here.
+    with the share of it that is done, and since when it is at it (inf if it noted none). With
+    ``spread(…, limit=…)`` a call that stays longer than so many seconds at a step that it noted is
+    killed, and a single job is a process, too. An exception in a call is raised here.
 
     >>> with workers(jobs=1) as spread:
     ...     dict(spread(pow, [(2, 3), (3, 2)]))
@@ -78,7 +78,7 @@ def _calls_here(
         return
     for index, call in enumerate(calls):
         far = [-1.0, math.inf]
-        on_begin(index, lambda far=far: (int(far[0]), far[1]))  # type: ignore[misc]
+        on_begin(index, lambda far=far: (far[0], far[1]))  # type: ignore[misc]
         with noting(far):
             result = function(*call)
         yield index, result

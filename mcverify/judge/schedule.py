@@ -1,6 +1,7 @@
 """Which chunks are to be measured next: worlds by worlds, look by look, costly ones first."""
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -134,10 +135,12 @@ class Schedule:
         trials = self.issued[index].trials
 
         def now() -> tuple[str, float]:
-            step, since = progress()
+            far, since = progress()
+            step = math.floor(far)
+            done = f" ({far - step:.0%})" if far > step >= 0 else ""
             # A moment after the call's end it may be that of the next one.
             case = trials[min(max(step, 0), len(trials) - 1)].case
-            return (str(case) if step >= 0 else f"the draws of {case}"), since
+            return (f"{case}{done}" if step >= 0 else f"the draws of {case}"), since
 
         self.watch.follow(index, now)
 

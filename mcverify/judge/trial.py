@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from mcverify.attention.chunk import Made
 from mcverify.declare.claim import Case
+from mcverify.declare.rules import lacking
 from mcverify.judge.finding import Finding
 from mcverify.judge.independence import PIECES, check_pieces
 from mcverify.judge.kept import Kept
@@ -53,7 +54,7 @@ class Trial:
         self.rests = 0.0  # blocks before which no verdict is in sight
         if case.claim.draws:
             self.reference, self.world = refer(case), world_of(case)
-            self.cost = self.world.tokens * self.world.d_k  # of a block
+            self.cost = self.world.cost  # of a block
             self.foreseen = 0  # blocks in all, once there was a look
 
     def without_drawing(self, limit: float | None = None) -> Finding | None:
@@ -63,6 +64,8 @@ class Trial:
             with limited(limit, "the prediction"):
                 self.claimed = self.case.claimed_at(self.terms.margin_scale)
             randomness.untouched("the prediction")
+            if reason := lacking(claim):
+                return self._open(UNKNOWN, reason)
             if not claim.draws:
                 with limited(limit, "the body"):
                     table = calculated(self.case)
@@ -93,7 +96,7 @@ class Trial:
             self.foreseen = blocks
             return self._decided(found)
         later = [stop for stop in self._bearable() if stop > blocks]
-        if found.final or blocks == self.terms.looks[-1][1]:
+        if found.final or blocks in (self.world.most, self.terms.looks[-1][1]):
             return self._open(found, found.reason or "the measured interval still crosses an edge "
                                                      "of the claimed one")
         if not later:
@@ -149,10 +152,10 @@ class Trial:
         return self.terms.merged(blocks) if self.kept.merge else 1
 
     def _bearable(self) -> list[int]:
-        """The ends of the looks whose block values the case may keep."""
+        """The ends of the looks whose blocks the case may have, and whose values it may keep."""
         each = self.kept.table.size // len(self.kept.table)
         return [stop for _, stop in self.terms.looks
-                if stop // self._merged(stop) * each <= MAX_TABLE]
+                if stop <= self.world.most and stop // self._merged(stop) * each <= MAX_TABLE]
 
     @property
     def _rate(self) -> float:

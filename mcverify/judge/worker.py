@@ -36,7 +36,8 @@ TICK = 1.0  # seconds after which a step under a limit is looked at again
 
 Function = Callable[..., Any]
 # How far a call has come, which whoever makes it writes and others read at any time: the last
-# number that it gave to note_step, -1 before, and since when, by the clock that processes share.
+# number that it gave to note_step, -1 before, and the share of that step which is done, and since
+# when it is at it, by the clock that processes share.
 Far = MutableSequence[float]
 
 
@@ -54,6 +55,11 @@ def note_step(number: int) -> None:
     """Tell how far the call has come, for who waits and for the case that its process is killed."""
     _far[1] = time.monotonic()  # first: who reads both must not take a new step for an old one
     _far[0] = number
+
+
+def note_share(share: float) -> None:
+    """Tell, to who waits, how much of the noted step is done, of 1."""
+    _far[0] = math.floor(_far[0]) + min(max(share, 0.0), 0.99)
 
 
 @contextmanager
@@ -98,9 +104,9 @@ class Worker:
         self.signs = [self.pipe, self.process.sentinel]  # ready when it has told something or died
         self.pipe.send_bytes(cloudpickle.dumps((function, call)))
 
-    def progress(self) -> tuple[int, float]:
-        """The last step of the call, and since when it is at it."""
-        return int(self.far[0]), self.far[1]
+    def progress(self) -> tuple[float, float]:
+        """The last step of the call with its share that is done, and since when it is at it."""
+        return self.far[0], self.far[1]
 
     def answer(self, limit: float | None = None) -> tuple[str, Any] | None:
         """("error", exception) or ("result", anything), which is Killed if the process has died.
@@ -117,7 +123,7 @@ class Worker:
             how = "" if code is None else signal.Signals(-code).name if code < 0 else "EXIT"
             how += f"({code})"
         else:
-            step, since = self.progress()
+            since, step = self.far[1], int(self.far[0])
             if not limit or time.monotonic() - since <= limit:
                 return None
             how = f"a body or a law took {over(limit)}"

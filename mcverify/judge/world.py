@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,46 @@ from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.laws import Law
 from mcverify.statistic import Statistic
+from mcverify.verdict import looks
 
 Array = NDArray[np.float64]
 
 CHUNK_NUMBERS = 2**19  # 4 MiB: large enough to forget the overhead, small enough to stay in cache
 MAX_TOKENS = 40  # of a block: 11√d_k serve a block best, but an interval needs many blocks
+
+
+RUNS = 16  # of a model that are trained by one call: few, so that workers share a look
+MOST_SEED = 2**53  # whole numbers below it are kept by double precision
+MOST_RUNS = 512  # of a case, which is left open after them: a look costs minutes
+COST_OF_RUN = 2**22  # in numbers drawn, so that what is left of a run of several kinds is foreseen
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """A law whose blocks are training runs: a token of width 1, whose query is the run's seed.
+
+    Runs at all settings begin from the same seeds, so that what is measured at several of them is
+    measured side by side; cases at the same settings look at the same chunks.
+    """
+
+    settings: tuple[tuple[str, Any], ...]
+
+    coupled = False
+    finite_moments = math.inf
+
+    def __str__(self) -> str:
+        return "training runs"
+
+    def moments(self, d_k: int) -> NoReturn:
+        """Seeds are no numbers to average."""
+        raise NotImplementedError
+
+    def draw(
+        self, rng: np.random.Generator, blocks: int, tokens: int, d_k: int
+    ) -> tuple[Array, Array]:
+        """(blocks, tokens, d_k) seeds, and as many zeros."""
+        seeds = rng.integers(MOST_SEED, size=(blocks, tokens, d_k)).astype(float)
+        return seeds, np.zeros_like(seeds)
 
 
 @dataclass(frozen=True)
@@ -40,12 +76,27 @@ class World:
         """What its draws descend from besides the seed: names and numbers, not objects."""
         return str(self.law), self.d_k, self.tokens
 
+    @property
+    def of_runs(self) -> bool:
+        """Whether a block is a training run."""
+        return isinstance(self.law, Seeds)
+
+    @property
+    def most(self) -> int:
+        """Blocks after which a case is left open."""
+        return MOST_RUNS if self.of_runs else looks()[-1][1]
+
+    @property
+    def cost(self) -> int:
+        """Of a block, in a unit that grows as time does."""
+        return COST_OF_RUN if self.of_runs else self.tokens * self.d_k
+
     def chunk(self, blocks: int) -> int:
         """The blocks of a chunk at a look at so many: a power of two of them, at most the look.
 
         Chunks are part of the stream's definition.
         """
-        fitting = max(1, CHUNK_NUMBERS // (2 * self.tokens * self.d_k))
+        fitting = RUNS if self.of_runs else max(1, CHUNK_NUMBERS // (2 * self.tokens * self.d_k))
         return min(1 << int(math.log2(fitting)), blocks)
 
     def chunks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -89,6 +140,8 @@ def world_of(case: Case) -> World:
     40
     """
     settings = case.drawn
+    if not case.claim.of_world:
+        return World(Seeds(tuple(sorted(settings.items()))), 1, 1)
     d_k, keys = settings["d_k"], settings.get("keys", 1)
     tokens = settings.get("tokens")
     if tokens is None:
@@ -100,7 +153,7 @@ def world_of(case: Case) -> World:
 @lru_cache(maxsize=4096)
 def statistic_of(case: Case, world: World) -> Statistic:
     """The claim's statistic, with the numbers that its range or variance has in this world."""
-    settings = {**case.drawn, "tokens": world.tokens}
+    settings = {"tokens": world.tokens, **case.drawn}
     return case.claim.statistic.settled(lambda function: call(function, settings))
 
 

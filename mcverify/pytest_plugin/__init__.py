@@ -37,6 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options; the process that hears of every test keeps the record."""
+    config.addinivalue_line("markers", "slow: takes long or needs more packages; claims that train "
+                            "models are judged by `pytest -m slow` alone")
     seed, jobs = config.getoption("mcverify_seed"), config.getoption("mcverify_jobs")
     rate = config.getoption("mcverify_error_rate")
     for option, value, right, rule in (

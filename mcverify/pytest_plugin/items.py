@@ -70,6 +70,10 @@ class ClaimTest(pytest.Item):
         super().__init__(**rest)
         self.case, self.index = case, index
         self.extra_keyword_matches.add(str(case))
+        if case.claim.slow:
+            self.add_marker("slow")
+            if "slow" not in self.config.option.markexpr:
+                self.add_marker(pytest.mark.skip("slow: judged by `pytest -m slow`"))
 
     def runtest(self) -> None:
         """Judge the case, with those that are judged together, and pass its finding on."""
@@ -88,7 +92,8 @@ class ClaimTest(pytest.Item):
 
 def selected(session: pytest.Session) -> list[ClaimTest]:
     """The tests of claims that are to be run."""
-    return [item for item in session.items if isinstance(item, ClaimTest)]
+    return [item for item in session.items
+            if isinstance(item, ClaimTest) and not item.get_closest_marker("skip")]
 
 
 def refusal(session: pytest.Session) -> str:

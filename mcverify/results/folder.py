@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from mcverify.declare.discover import origin, packages
 from mcverify.declare.grid import shown
 from mcverify.declare.rules import ATLAS, COLUMNS, RESERVED
 from mcverify.judge.finding import Finding
-from mcverify.results.reader import CASES, check_count, read_rows, read_terms
+from mcverify.results.reader import CASES, check_count, read_about, read_rows, read_terms
 from mcverify.verdict import Terms, Verdict, overall
 
 if TYPE_CHECKING:  # it takes most of a second, and a run of one claim needs no frames
@@ -160,10 +160,10 @@ class Results:
         self._write(file, _csv([{column: cell(value) for column, value in row.items()}
                                 for row in frame.to_dict("records")], list(frame.columns)))
 
-    def write_verdicts(self, judged: Mapping[Claim, list[Finding]], keep: bool) -> None:
+    def write_verdicts(self, judged: Mapping[Claim, list[Finding]]) -> None:
         """verdicts.csv, a row a claim, and controls.csv, a row a near miss, sorted by name.
 
-        ``keep`` the rows of claims that are not judged now.
+        The rows of claims that are not judged now are kept.
         """
         names = {claim.name for claim in judged}
         verdicts = [verdict_row(claim, findings, self.home)
@@ -172,28 +172,38 @@ class Results:
                     for finding in findings if finding.case.control]
         for table, rows, columns in (("verdicts", verdicts, VERDICT_COLUMNS),
                                      ("controls", controls, CONTROL_COLUMNS)):
-            rows += [row for row in self.read(table) if keep and row["claim"] not in names]
+            rows += [row for row in self.read(table) if row["claim"] not in names]
             rows.sort(key=lambda row: (row["claim"], row.get("case", "")))
             self._write(self.folder / f"{table}.csv", _csv(rows, columns))
 
-    def write_run(self, terms: Terms, seconds: float, cases: int) -> None:
-        """run.json: how the folder was made; the only file that changes when nothing else did."""
-        packages = ("mcverify", "numpy", "scipy", "pandas")
+    def write_run(
+        self, terms: Terms, seconds: float, cases: int, needs: Iterable[str] = ()
+    ) -> None:
+        """run.json: how the folder was made; the only file that changes when nothing else did.
+
+        The versions of packages that claims need stay there until they are judged again.
+        """
+        file = self.folder / "run.json"
+        before = read_about(file) if file.exists() else {}
+        packages = ("mcverify", "numpy", "scipy", "pandas", *needs)
         about = {
             **asdict(terms),
             "cases": cases,
             "seconds": round(seconds, 1),
             "python": platform.python_version(),
-            **{package: version(package) for package in packages},
+            **{name: told for name in packages for told in _version(name)},
         }
-        self._write(self.folder / "run.json", json.dumps(about, indent=2) + "\n")
+        self._write(file, json.dumps(before | about, indent=2) + "\n")
 
     def prune(self, names: Iterable[str]) -> list[Path]:
-        """Remove the files of claims that stood in verdicts.csv and are not among ``names``."""
+        """Remove what there is of claims that stand in verdicts.csv and are not among ``names``.
+
+        Returns the files of theirs that are gone.
+        """
         gone = {row["claim"] for row in self.read("verdicts")} - set(names)
         stale = [file for name in sorted(gone) if (file := self.claims / f"{name}.csv").exists()]
-        for file in stale:
-            file.unlink()
+        if gone:
+            self.forget(gone)
         return stale
 
     def forget(self, names: Collection[str]) -> None:
@@ -286,6 +296,14 @@ class Results:
         except BaseException:
             os.unlink(name)
             raise
+
+
+def _version(name: str) -> list[str]:
+    """That of an installed package; nothing for a module of another name than its package."""
+    try:
+        return [version(name)]
+    except PackageNotFoundError:
+        return []
 
 
 def _csv(rows: list[dict[str, str]], columns: Iterable[str] | None = None) -> str:

@@ -91,7 +91,7 @@ def selfcheck(
 
 def _first_cases(files: list[Path]) -> list[Case]:
     """Of each claim whose law has the moments that its statistic needs; others draw nothing."""
-    cases = [claim.cases()[0] for claim in discover(*files) if claim.draws]
+    cases = [claim.cases()[0] for claim in discover(*files) if claim.of_world]
     found = [case for case in cases
              if not statistic_of(case, world_of(case)).missing_moments(case.drawn["law"])]
     if not found:

@@ -34,7 +34,7 @@ def test_a_claim_is_a_frozen_hashable_value_of_its_parts():
     made = declared(over=grid(law=laws.normal, d_k=[8, 64]), decides="A5 B2")
     assert [field.name for field in dataclasses.fields(Claim)] == [
         "name", "sentence", "statistic", "body", "equals", "at_least", "at_most", "between",
-        "within", "over", "decides", "expect", "controls"]
+        "within", "over", "decides", "expect", "controls", "needs"]
     assert (made.name, made.sentence) == ("body", "Var(q·k) = d_k.")
     assert made.expect is Verdict.CONFIRMED
     assert hash(made) == hash(dataclasses.replace(made))

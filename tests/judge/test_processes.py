@@ -96,7 +96,7 @@ def test_how_far_a_call_is_can_be_asked_while_it_is_under_way(jobs, tmp_path):
             step, since = progress()
             if step == len(seen) and before <= since <= time.monotonic():
                 seen.append(step)
-                (tmp_path / str(step)).touch()
+                (tmp_path / str(int(step))).touch()
             time.sleep(0.001)
 
     def begun(index, progress):

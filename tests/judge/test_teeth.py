@@ -12,7 +12,7 @@ from mcverify.judge.world import world_of
 from mcverify.statistic import mean, std, variance
 from mcverify.verdict import Terms
 
-CLAIMS = discover()
+CLAIMS = [claim for claim in discover() if not claim.slow]
 
 
 def cost(case):

@@ -57,7 +57,7 @@ def folder(path, *claims, seed=0):
     with results.held():
         for each, findings in judged.items():
             results.write_claim(each, findings)
-        results.write_verdicts(judged, keep=False)
+        results.write_verdicts(judged)
         results.write_run(Terms(seed), 1.5, 7)
     return results
 
