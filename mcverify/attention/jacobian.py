@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcverify.attention.spread import sum_squares
+from mcverify.attention.slabs import SHORT, by_slabs, inner, largest, total
 
 Array = NDArray[np.floating[Any]]
 
@@ -23,14 +23,25 @@ def jacobian_norm(p: ArrayLike, kind: str = "frobenius") -> Array:
     if kind not in JACOBIAN_NORMS:
         raise ValueError(f"jacobian_norm(kind={kind!r}): kind must be one of "
                          f"{', '.join(JACOBIAN_NORMS)}")
-    return JACOBIAN_NORMS[kind](*top_and_rest(np.asarray(p)))
+    norm = JACOBIAN_NORMS[kind]
+    return by_slabs(lambda rows: norm(*top_and_rest(rows)), np.asarray(p))
 
 
 def top_and_rest(p: Array) -> tuple[Array, Array]:
-    """The largest weight, (...), and the weights with 0 in its place, (..., keys)."""
+    """The largest weight, (rows,), and the weights with 0 in its place, (rows, keys)."""
     rest = np.array(p, dtype=p.dtype if np.issubdtype(p.dtype, np.floating) else np.float64)
-    np.put_along_axis(rest, np.argmax(p, axis=-1)[..., None], 0.0, axis=-1)
-    return np.max(p, axis=-1), rest
+    if rest.shape[1] > SHORT:
+        place = np.arange(len(rest)), np.argmax(rest, axis=1)
+        top = rest[place]
+        rest[place] = 0.0
+        return top, rest
+    top = rest[:, 0].copy()
+    rest[:, 0] = 0.0
+    for column in rest.T[1:]:  # the smaller one of each and of the largest so far stays
+        larger = np.maximum(top, column)
+        np.minimum(top, column, out=column)
+        top = larger
+    return top, rest
 
 
 # The three below take the largest weight m apart from the others r, and write every 1 − m as Σr:
@@ -38,30 +49,30 @@ def top_and_rest(p: Array) -> tuple[Array, Array]:
 
 
 def _frobenius(m: Array, r: Array) -> Array:
-    # Σᵢpᵢ²(1−pᵢ)² + Σᵢ≠ⱼ pᵢ²pⱼ²; all four terms are positive, as r ≤ 1/2.
-    sum1, sum2 = np.sum(r, axis=-1), sum_squares(r)
-    inner = np.einsum("...i,...i,...i->...", r, r, 1 - 2 * r)
-    return np.asarray(np.sqrt(m**2 * sum1**2 + inner + 2 * m**2 * sum2 + sum2**2))
+    # Σᵢpᵢ²(1−pᵢ)² + Σᵢ≠ⱼ pᵢ²pⱼ². Σr³ takes few digits: r ≤ 1/2, and the rest is at least r²/8.
+    square = r * r
+    sum1, sum2, sum3 = total(r), total(square), inner(square, r)
+    return np.asarray(np.sqrt((m * sum1) ** 2 + (1 + 2 * m**2) * sum2 - 2 * sum3 + sum2**2))
 
 
 def _trace(m: Array, r: Array) -> Array:
-    return np.asarray(m * np.sum(r, axis=-1) + np.einsum("...i,...i->...", r, 1 - r))
+    return np.asarray((1 + m) * total(r) - inner(r, r))
 
 
 def _spectral(m: Array, r: Array) -> Array:
     # The largest eigenvalue λ lies between the second weight w and the first, where it solves
     # Σ r/(λ−r) = m/(m−λ). Were all of r at w, it would be larger, and at the mean of r smaller:
     # what is sought, x = λ−w, is within some percent of the geometric mean of the two.
-    rows, shape = r.reshape(-1, r.shape[-1]), m.shape
-    m, second, rest = m.reshape(-1), np.max(rows, axis=-1), np.sum(rows, axis=-1)
+    r = np.asfortranarray(r) if r.shape[1] <= SHORT else r  # so that sums go along the rows
+    second, rest = largest(r), total(r)
     g = m - second
     with np.errstate(divide="ignore", invalid="ignore"):
         high = g * (rest / (rest + m))  # exact for two keys
-        low = m * ((rest + sum_squares(rows) / rest) / (rest + m)) - second
+        low = m * ((rest + inner(r, r) / rest) / (rest + m)) - second
         x = np.where(low > 0, np.sqrt(high) * np.sqrt(low), high)  # their product may underflow
-        _settle(x, m, g, rows, second[:, None] - rows)
+        _settle(x, m, g, r, second[:, None] - r)
     # Where the step is 0/0, for a tie of the first two, one-hot or all masked, x is 0; NaN stays.
-    return np.asarray(second + np.where(high > 0, x, g * rest)).reshape(shape)
+    return np.asarray(second + np.where(high > 0, x, g * rest))
 
 
 def _settle(x: Array, m: Array, g: Array, r: Array, gaps: Array) -> None:
@@ -74,9 +85,9 @@ def _settle(x: Array, m: Array, g: Array, r: Array, gaps: Array) -> None:
     for _ in range(64):  # 2 to 4 serve; a bound because subnormal weights never settle
         t = now[:, None] + gaps
         np.divide(now[:, None], t, out=t)
-        total = np.einsum("ij,ij->i", r, t)
-        a = np.einsum("ij,ij,ij->i", r, t, t)
-        c = (total - a) / now
+        both = r * t
+        a = inner(both, t)
+        c = (total(both) - a) / now
         b = m + a - c * g
         half = 0.5 * (np.sqrt(b * b + 4 * c * a * g) + np.abs(b))  # of c x² + b x = a g
         x[left] = new = np.where(b > 0, a * g / half, half / c)

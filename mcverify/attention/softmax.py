@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcverify.attention.chunk import chunk_of
+from mcverify.attention.slabs import by_slabs, largest, total
 
 Array = NDArray[np.floating[Any]]
 
@@ -24,15 +25,17 @@ def softmax(s: ArrayLike) -> Array:
            [0. , 0. ]])
     """
     chunk, x = chunk_of(s), np.asanyarray(s)
-    return (_softmax(_scores(x)) if chunk is None else
-            chunk.weights(x, lambda: _softmax(_scores(x))))
+
+    def make() -> Array:
+        return by_slabs(_softmax, _scores(x))
+
+    return make() if chunk is None else chunk.weights(x, make)
 
 
 def _softmax(s: Array) -> Array:
-    top = np.max(s, axis=-1, keepdims=True)
-    p: Array = s - _shift(top)
+    p: Array = s - _shift(largest(s))[:, None]
     np.exp(p, out=p)
-    p /= _divisor(np.sum(p, axis=-1, keepdims=True))
+    p *= (1 / _divisor(total(p)))[:, None]
     return p
 
 

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcverify.attention.slabs import by_slabs, inner, largest, total
+
 Array = NDArray[np.floating[Any]]
 
 
@@ -16,8 +18,15 @@ def entropy(p: ArrayLike) -> Array:
     1.0
     """
     p = np.asarray(p)
-    # 0 ln 0 is 0. Twice as fast as scipy.special.entr, whose logarithm is not vectorised.
-    return np.asarray(-np.einsum("...i,...i->...", p, np.log(np.where(p > 0, p, 1))))
+    tiny = np.finfo(p.dtype if p.dtype.kind == "f" else np.float64).smallest_subnormal
+
+    def of_slab(p: Array) -> Array:
+        x = np.maximum(p, tiny)  # 0 ln 0 is 0
+        np.log(x, out=x)
+        x *= p
+        return -total(x)
+
+    return by_slabs(of_slab, p)
 
 
 def max_weight(p: ArrayLike) -> Array:
@@ -26,7 +35,7 @@ def max_weight(p: ArrayLike) -> Array:
     >>> float(max_weight([0.25, 0.75]))
     0.75
     """
-    return np.asarray(np.max(p, axis=-1))
+    return by_slabs(largest, np.asarray(p))
 
 
 def sum_squares(p: ArrayLike) -> Array:
@@ -35,8 +44,7 @@ def sum_squares(p: ArrayLike) -> Array:
     >>> float(sum_squares([0.25, 0.75]))
     0.625
     """
-    p = np.asarray(p)
-    return np.asarray(np.einsum("...i,...i->...", p, p))
+    return by_slabs(lambda p: inner(p, p), np.asarray(p))
 
 
 def top_share(p: ArrayLike, share: float) -> Array:
