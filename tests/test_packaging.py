@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 from importlib.metadata import entry_points, requires
 from importlib.resources import files
@@ -53,22 +52,3 @@ def test_the_command_and_the_plugin_are_registered():
     assert plugins["mcverify"] == "mcverify.pytest_plugin"
     commands = {point.name: point.value for point in entry_points(group="console_scripts")}
     assert commands["mcverify"] == "mcverify.cli.main:main"
-
-
-def test_the_package_imports_what_it_exports_when_it_is_asked_for():
-    code = '''
-import sys, types
-import mcverify
-assert "numpy" not in sys.modules
-assert set(mcverify.__all__) <= set(dir(mcverify))
-from mcverify.declare.grid import Grid
-from mcverify import *
-assert isinstance(mcverify.grid, types.FunctionType) and grid is mcverify.grid
-assert isinstance(mcverify.discover, types.FunctionType)
-assert isinstance(grid(d_k=1), Grid)
-assert isinstance(mcverify.laws, types.ModuleType) and mcverify.statistic.mean
-assert all(getattr(mcverify, name) is globals()[name] for name in mcverify.__all__)
-'''
-    subprocess.run([sys.executable, "-c", code], check=True)
-    with pytest.raises(AttributeError, match=r"module 'mcverify' has no attribute 'clam'"):
-        mcverify.clam  # noqa: B018

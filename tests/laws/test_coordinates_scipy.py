@@ -2,8 +2,6 @@
 
 import copy
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -118,13 +116,6 @@ def test_the_name_says_what_is_drawn():
     assert str(laws.iid(stats.norm(1, scale=1.5), raw=True)) == "raw[norm-1-scale:1.5]"
     q, _ = laws.iid(stats.norm(1, 1.5)).draw(np.random.default_rng(0), 100, 20, 10)
     assert_drawn_from(q, stats.norm())
-
-
-def test_names_of_tables_are_the_same_in_another_process():
-    code = ("from scipy import stats; from mcverify import laws; "
-            "print(laws.iid(stats.rv_discrete(values=([-1, 1], [0.5, 0.5]))()), end='')")
-    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert there.stdout == str(laws.iid(table([-1, 1], [0.5, 0.5]))), there.stderr
 
 
 def test_laws_of_one_name_with_other_samplers_are_not_equal():

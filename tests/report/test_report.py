@@ -1,7 +1,6 @@
 """The report: what it tells of a folder, that it is one file, and that text stays text."""
 
 import re
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -217,12 +216,6 @@ def test_without_an_extra_one_line_says_how_to_get_it(tmp_path, monkeypatch, cap
     out, err = capsys.readouterr()
     assert f"pip install 'mcverify[{extra}]'" in err
     assert (out, err.count("\n")) == ("", 1)
-
-
-def test_jinja2_is_imported_only_for_a_report():
-    code = ("import sys, mcverify.cli.main, mcverify.report.contents\n"
-            "sys.exit('jinja2' in sys.modules)")
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_the_citation_is_of_this_package(tmp_path):
