@@ -60,7 +60,13 @@ def alibi_bias(
 def alibi_slopes(heads: int) -> NDArray[np.float64]:
     """The slopes of so many heads, 2^(−8h/heads) for h = 1 to heads: (heads,).
 
-    >>> alibi_slopes(4)
-    array([0.25      , 0.0625    , 0.015625  , 0.00390625])
+    Of heads that are no power of two, the first so many as the power below it has, then every other
+    one of twice as many. Source: Press et al. 2022 (ALiBi), section 3, and the code with it.
+
+    >>> [alibi_slopes(heads).tolist() for heads in (2, 3)]
+    [[0.0625, 0.00390625], [0.0625, 0.00390625, 0.25]]
     """
-    return np.asarray(2.0 ** (-8 * np.arange(1, heads + 1) / heads))
+    power = 1 << heads.bit_length() - 1
+    slopes = 2.0 ** (-8 * np.arange(1, power + 1) / power)
+    between = 2.0 ** (-4 * np.arange(1, 2 * power, 2) / power)
+    return np.concatenate([slopes, between])[:heads]

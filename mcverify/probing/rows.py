@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.attention import alibi_slopes
 from mcverify.probing.calls import Array, precision
 from mcverify.probing.fit import Logits
 from mcverify.probing.rounding import LOGIT, OWN, TYPES, computed, stored
@@ -146,17 +147,3 @@ def _times(slopes: Array, scale: tuple[float, float]) -> tuple[float, float] | N
     low, high = (slopes[:, 0] / usual).max(), (slopes[:, 1] / usual).min()
     known = len(slopes) > 1 or low <= 1 <= high or (low <= scale[1] and scale[0] <= high)
     return (float(low), float(high)) if known and low <= high else None
-
-
-def alibi_slopes(heads: int) -> Array:
-    """The slopes m of ALiBi, 2^(−8h/heads), and between them where heads is no power of two.
-
-    Source: Press et al. 2022, "Train Short, Test Long", section 3, and the code that comes with it.
-
-    >>> [alibi_slopes(heads).tolist() for heads in (2, 3)]
-    [[0.0625, 0.00390625], [0.0625, 0.00390625, 0.25]]
-    """
-    power = 1 << heads.bit_length() - 1
-    slopes = 2.0 ** (-8 * np.arange(1, power + 1) / power)
-    between = 2.0 ** (-4 * np.arange(1, 2 * power, 2) / power)
-    return np.concatenate([slopes, between])[:heads]

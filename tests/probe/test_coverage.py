@@ -5,7 +5,7 @@ import pytest
 from probe.attentions import ROUND, alibi, attention
 
 from mcverify import probe
-from mcverify.probing.rows import alibi_slopes
+from mcverify.attention import alibi_slopes
 
 OUT_AND_COMPUTE = [("float64", "float64"), ("float32", "float32"), ("float16", "float16"),
                    ("bfloat16", "bfloat16"), ("float16", "float32"), ("bfloat16", "float32"),

@@ -5,7 +5,7 @@ import pytest
 from probe.attentions import alibi, attention
 
 from mcverify import assert_attention
-from mcverify.probing.rows import alibi_slopes
+from mcverify.attention import alibi_slopes
 
 
 def mine(q, k, v):

@@ -7,8 +7,7 @@ import pytest
 from probe.attentions import alibi, attention
 
 from mcverify import probe
-from mcverify.attention import softmax
-from mcverify.probing.rows import alibi_slopes
+from mcverify.attention import alibi_slopes, softmax
 
 TYPES = ("float64", "float32", "float16", "bfloat16")
 RNG = np.random.default_rng(3)

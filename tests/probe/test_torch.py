@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcverify import agree, assert_attention, probe
-from mcverify.probing.rows import alibi_slopes
+from mcverify.attention import alibi_slopes
 
 torch = pytest.importorskip("torch")
 sdpa = torch.nn.functional.scaled_dot_product_attention
