@@ -13,13 +13,13 @@ from scipy.optimize import minimize_scalar
 from mcverify.attention import bfloat16, softmax
 from mcverify.laws.arrays import as_array, read_arrays
 from mcverify.laws.side import Array
+from mcverify.theory.precision import LARGEST
 
 Bools = NDArray[np.bool_]
 
 LEFT = 1e-3  # of the outputs' length, which may be left unexplained
 LEFT_OF_BFLOAT16 = 4e-3  # the same where they hold no more digits than bfloat16, which is 2^-8 off
 MASKS = ("none", "causal")
-LARGEST = 65504.0  # the largest float16
 ROWS, SEQUENCES = 64, 16  # of a head that are fitted: one number needs no more
 SPREADS = np.geomspace(1e-6, 1e12, 91)  # of scores, between which a first scale is looked for
 
@@ -87,7 +87,8 @@ def _masks(shape: tuple[int, ...], told: Any) -> dict[str, Bools]:
 
 
 def _of_head(q: Array, k: Array, v: Array, out: Array, masks: dict[str, Bools]) -> dict[str, Any]:
-    overflows = sum(int(np.sum(np.abs(a @ b.T) > LARGEST)) for a, b in zip(q, k, strict=True))
+    overflows = sum(int(np.sum(np.abs(a @ b.T) > LARGEST["float16"]))
+                    for a, b in zip(q, k, strict=True))
     some = np.unique(np.linspace(0, q.shape[1] - 1, ROWS).astype(int))
     x = q[:SEQUENCES, some] @ np.swapaxes(k[:SEQUENCES], -1, -2)
     v, out = v[:SEQUENCES], out[:SEQUENCES, some]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mcverify.declare.rules import COLUMNS
-from mcverify.plot.page import MARKERS, PAGE, ROW, picture, power_of_ten, read
+from mcverify.plot.page import MARKERS, PAGE, ROW, is_wide, picture, power_of_ten, read
 from mcverify.results.folder import Results
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
@@ -92,7 +92,7 @@ def _set_axis(axes: "Axes", cases: pd.DataFrame) -> pd.DataFrame:
         return places
     axes.set_xlabel("measured value")
     low, high = _ends(places)
-    if 0 < 30 * low < high:
+    if is_wide((low, high)):
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: power_of_ten(x))
         axes.xaxis.set_minor_formatter("")

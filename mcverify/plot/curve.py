@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcverify.plot.page import picture
+from mcverify.plot.page import is_wide, picture
 from mcverify.statistic.estimate import Estimate
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
@@ -66,10 +66,9 @@ def _draw(
 
 
 def _set_scales(axes: "Axes", values: Sequence[float], curves: Curves) -> None:
-    heights = [height for curve in curves.values() for found in curve
-               for height in (found.value, found.low, found.high) if math.isfinite(height)]
-    if heights and 0 < 30 * min(heights) < max(heights):
+    if is_wide(height for curve in curves.values() for found in curve
+               for height in (found.value, found.low, found.high)):
         axes.set_yscale("log")
-    if 0 < 30 * min(values) < max(values):
+    if is_wide(values):
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:g}")

@@ -51,6 +51,16 @@ def read(results: Results, name: str, texts: Iterable[str], numbers: Iterable[st
         raise DamagedError(file, str(error)) from None
 
 
+def is_wide(numbers: Iterable[float]) -> bool:
+    """Whether numbers, of which those count that are finite, need a logarithmic axis.
+
+    >>> is_wide([1, 31]), is_wide([0, 31]), is_wide([])
+    (True, False, False)
+    """
+    finite = [number for number in numbers if math.isfinite(number)]
+    return bool(finite) and 0 < 30 * min(finite) < max(finite)
+
+
 def power_of_ten(x: float) -> str:
     """The power of ten at x, in letters that need no mathematical font.
 

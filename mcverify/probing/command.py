@@ -1,9 +1,10 @@
 """From the name of an attention function on the command line to its report and exit status."""
 
 import importlib
-import importlib.util
+import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -50,14 +51,9 @@ def _function(target: str) -> Any:
 def _module(place: str) -> Any:
     sys.path.insert(0, str(Path.cwd()))
     try:
-        if not place.endswith(".py"):
-            return importlib.import_module(place)
-        spec = importlib.util.spec_from_file_location(Path(place).stem, place)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{place} is no Python file")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        if place.endswith(".py"):
+            return SimpleNamespace(**runpy.run_path(place, run_name=Path(place).stem))
+        return importlib.import_module(place)
     finally:
         sys.path.pop(0)
 

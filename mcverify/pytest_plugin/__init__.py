@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcverify.pytest_plugin.record import Record
-from mcverify.verdict import CASE_ERROR_RATE
+from mcverify.pytest_plugin.record import TERMS, Record
+from mcverify.verdict import CASE_ERROR_RATE, Terms
 
 if TYPE_CHECKING:
     from mcverify.pytest_plugin.items import ClaimTest
@@ -39,15 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the options; the process that hears of every test keeps the record."""
     config.addinivalue_line("markers", "slow: takes long or needs more packages; claims that train "
                             "models are judged by `pytest -m slow` alone")
-    seed, jobs = config.getoption("mcverify_seed"), config.getoption("mcverify_jobs")
-    rate = config.getoption("mcverify_error_rate")
-    for option, value, right, rule in (
-        ("seed", seed, seed >= 0, "a whole number of at least 0"),
-        ("jobs", jobs, jobs is None or jobs >= 1, "a whole number of at least 1"),
-        ("error-rate", rate, 0 < rate < 1, "a number between 0 and 1, e.g. 1e-10"),
-    ):
-        if not right:
-            raise pytest.UsageError(f"--mcverify-{option} {value}: must be {rule}")
+    seed, rate, jobs = (config.getoption(f"mcverify_{name}")
+                        for name in ("seed", "error_rate", "jobs"))
+    try:
+        config.stash[TERMS] = Terms(seed, rate)
+    except ValueError as error:
+        raise pytest.UsageError(f"mcverify: {error}") from None
+    if jobs is not None and jobs < 1:
+        raise pytest.UsageError(f"--mcverify-jobs {jobs}: must be a whole number of at least 1")
     if not hasattr(config, "workerinput"):  # which xdist's workers have
         config.pluginmanager.register(Record(config), "mcverify-record")
 

@@ -12,8 +12,8 @@ from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import NO_CLAIMS, load, source
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
-from mcverify.pytest_plugin.record import PROPERTY, entry
-from mcverify.verdict import Terms, check_budget
+from mcverify.pytest_plugin.record import PROPERTY, TERMS, entry
+from mcverify.verdict import check_budget
 
 
 class ClaimFile(pytest.File):
@@ -100,7 +100,7 @@ def refusal(session: pytest.Session) -> str:
     """Why the selected cases may not be judged together; "" if they may."""
     cases = [test.case for test in selected(session)]
     try:
-        check_budget(len(cases), session.config.getoption("mcverify_error_rate"))
+        check_budget(len(cases), session.config.stash[TERMS].error_rate)
     except ValueError as error:
         return str(error)
     if session.config.getoption("mcverify_out"):
@@ -127,10 +127,9 @@ class Judge:
                 pytest.fail(reason, pytrace=False)
             cases = dict.fromkeys([test.case, *self._with(test)])
             self.handed.update(cases)
-            option = self.session.config.getoption
-            jobs = 1 if self.worker else option("mcverify_jobs")
-            terms = Terms(option("mcverify_seed"), option("mcverify_error_rate"))
-            for finding in run(cases, terms, jobs):
+            config = self.session.config
+            jobs = 1 if self.worker else config.getoption("mcverify_jobs")
+            for finding in run(cases, config.stash[TERMS], jobs):
                 self.findings[finding.case] = finding
         if test.case not in self.findings:
             pytest.fail("not judged, since the run that it was part of broke off: see the first "

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcverify.judge.finding import Finding
     from mcverify.results.folder import Results
 
+TERMS = pytest.StashKey[Terms]()  # on which the session judges
 PROPERTY = "mcverify"  # of a test's report; also in a JUnit file
 
 
@@ -44,8 +45,7 @@ class Record:
         self.entries: dict[str, dict[str, Any]] = {}
         self.results: Results | None = None
         self.tables = ""
-        self.terms = Terms(config.getoption("mcverify_seed"),
-                           config.getoption("mcverify_error_rate"))
+        self.terms = config.stash[TERMS]
 
     def pytest_sessionstart(self) -> None:
         """Take the folder for tables, before anything is drawn."""

@@ -280,9 +280,9 @@ def test_more_cases_than_the_budget_pays_for_are_refused_before_anything_is_draw
 
 
 @pytest.mark.parametrize(("option", "message"), [
-    ("--mcverify-seed=-1", "--mcverify-seed -1: must be a whole number of at least 0"),
+    ("--mcverify-seed=-1", "seed=-1: must be a whole number of at least 0"),
     ("--mcverify-jobs=0", "--mcverify-jobs 0: must be a whole number of at least 1"),
-    ("--mcverify-error-rate=1", "--mcverify-error-rate 1.0: must be a number between 0 and 1"),
+    ("--mcverify-error-rate=1", "error rate 1.0: must be between 0 and 1"),
 ])
 def test_options_are_checked(folder, option, message):
     code, output = folder.pytest(option)
