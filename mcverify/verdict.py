@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import lru_cache
 
 FIRST_LOOK = 128  # enough for a theorem and a wide margin; a calibrated interval needs 512
 LOOKS = 27
@@ -53,17 +54,18 @@ def overall(verdicts: list[Verdict]) -> Verdict:
     return Verdict.CONFIRMED
 
 
-def looks(max_blocks: int = MAX_BLOCKS) -> list[tuple[int, int]]:
+@lru_cache(maxsize=64)
+def looks(max_blocks: int = MAX_BLOCKS) -> tuple[tuple[int, int], ...]:
     """The blocks that each look adds, as (start, stop): the first 128, then by turns half and a
     third more, as long as no more than ``max_blocks`` are drawn in all.
 
     >>> looks()[:4], looks()[-1][1], looks(200)
-    ([(0, 128), (128, 192), (192, 256), (256, 384)], 1048576, [(0, 128), (128, 192)])
+    (((0, 128), (128, 192), (192, 256), (256, 384)), 1048576, ((0, 128), (128, 192)))
     """
     found = [(0, FIRST_LOOK)]
     while (after := FIRST_LOOK * (2 + len(found) % 2) * 2 ** (len(found) // 2) // 2) <= max_blocks:
         found.append((found[-1][1], after))
-    return found
+    return tuple(found)
 
 
 def look_rate(error_rate: float, anytime: bool = False, max_blocks: int = MAX_BLOCKS) -> float:
@@ -122,7 +124,7 @@ class Terms:
                              f"{FIRST_LOOK}, the blocks of the first look")
 
     @property
-    def looks(self) -> list[tuple[int, int]]:
+    def looks(self) -> tuple[tuple[int, int], ...]:
         """The blocks that each look of the run adds."""
         return looks(self.max_blocks)
 
