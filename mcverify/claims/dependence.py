@@ -140,7 +140,7 @@ HEAVY = [laws.student_t(df) for df in (4.5, 5, 6)]
 def spread_of_squares(law, d_k, tokens):
     """The variance of a block's mean square score, from fourth moments alone; else None."""
     of_scores = laws.score_moments(law, d_k)
-    return of_scores and of_scores.square_variance(tokens)
+    return of_scores and of_scores.of_block(tokens).of_squares
 
 
 @claim(

@@ -24,7 +24,7 @@ def keys_of(k, groups, kept=WIDTH):
 def at_most_of_one_head(tokens, width=WIDTH):
     """At least the variance of a block's mean square: a mean over heads varies no more than one head."""
     of_one = laws.score_moments(laws.normal, WIDTH)
-    return of_one and of_one.square_variance(tokens) / width**2
+    return of_one and of_one.of_block(tokens).of_squares / width**2
 
 
 OF_HEADS = variance.with_variance(at_most_of_one_head)

@@ -5,7 +5,7 @@
 """
 
 from mcverify.laws import initialisation
-from mcverify.laws.block_moments import block_moments, fourth_moments
+from mcverify.laws.blocks import block_moments, fourth_moments
 from mcverify.laws.coordinates import STANDARD, exponential, laplace, normal, rademacher, uniform
 from mcverify.laws.coordinates_heavy import sparse, stable, student_t
 from mcverify.laws.coordinates_scipy import iid
@@ -16,6 +16,7 @@ from mcverify.laws.coordinates_tied import (
     sign_products,
 )
 from mcverify.laws.covariance import autoregressive, gaussian, low_rank, unequal
+from mcverify.laws.independent_tokens import ScoreMoments, score_moments
 from mcverify.laws.law import BlockMoments, FourthMoments, Law, Moments
 from mcverify.laws.linear_image import linear
 from mcverify.laws.norms import layer_norm, rms_norm, unit_norm
@@ -23,7 +24,6 @@ from mcverify.laws.projection import projected
 from mcverify.laws.q_tied_to_k import correlated, identical, independent, random_sign
 from mcverify.laws.real_tokens import measured, measured_file, minilm
 from mcverify.laws.rotary_positions import rotary
-from mcverify.laws.score_moments import ScoreMoments, score_moments
 from mcverify.laws.shift_scale import scaled, shifted
 from mcverify.laws.tokens_tied import memory, shared_query, topic
 from mcverify.laws.transforms import clipped, quantised

@@ -80,5 +80,5 @@ def test_where_a_shared_side_tells_nothing_rounding_does_no_harm():
     for gain in (1.0, 3.0, 1000.0):
         law = laws.layer_norm(laws.scaled(laws.identical(laws.normal), gain, gain))
         found = score_moments(law, 64)
-        assert found.square_variance(4, "other") == pytest.approx(
+        assert found.of_block(4, "other").of_squares == pytest.approx(
             2 * (found.fourth - found.variance**2) / 12, rel=1e-6)

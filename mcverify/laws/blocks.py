@@ -8,10 +8,10 @@ import numpy as np
 
 from mcverify.laws.base import known
 from mcverify.laws.fourth_powers import spread_of_fourths
+from mcverify.laws.independent_tokens import ScoreMoments, score_moments
 from mcverify.laws.law import BlockMoments, FourthMoments, Law, Of
 from mcverify.laws.normal_tokens import of_normal_tokens
 from mcverify.laws.score_contraction import applied, product, square_of_form
-from mcverify.laws.score_moments import ScoreMoments, score_moments
 
 
 def block_moments(
@@ -38,11 +38,7 @@ def block_moments(
         if of == "q" or of == "k":
             return _of_vectors(law, of, d_k, tokens)
         scores = _scores(law, d_k, width)
-        if scores is None:
-            return None
-        variance = scores.matched_variance if of == "matched" else scores.variance
-        return BlockMoments(scores.mean_over(of), variance, scores.mean_variance(tokens, of),
-                            scores.square_variance(tokens, of))
+        return None if scores is None else scores.of_block(tokens, of)
     if normal is not None:
         return of_normal_tokens(normal, width, of)
     return known(law).block_moments(d_k, tokens, of, width)

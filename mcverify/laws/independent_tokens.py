@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from mcverify.laws.base import known
-from mcverify.laws.law import Law, Which
+from mcverify.laws.law import BlockMoments, Law, Which
 from mcverify.laws.score_contraction import applied, fourth_moment, product, squares_of_shared
 from mcverify.laws.side import Array
 
@@ -47,47 +47,28 @@ class ScoreMoments:
     matched_fourth: float
     coupled: bool
 
-    @property
-    def kurtosis(self) -> float:
-        """Excess kurtosis of a score of different tokens."""
-        return self.fourth / self.variance**2 - 3
-
-    def mean_over(self, pairs: Pairs = "all") -> float:
-        """E q·k over the pairs of ``scores``, of ``other_scores`` or of ``matched_scores``."""
-        if pairs == "all":
-            return math.nan if self.coupled else self.mean
-        return self.matched_mean if pairs == "matched" else self.mean
-
-    def square_variance(self, tokens: int, pairs: Pairs = "all") -> float:
-        """At most Var of a block's mean of s² over its pairs.
-
-        It is exactly that, unless q and k are coupled or only bounds on E s⁴ are known.
+    def of_block(self, tokens: int, pairs: Pairs = "all") -> BlockMoments:
+        """Those of a block: exact, unless q and k are coupled or only bounds on E s⁴ are known.
 
         Two scores of a block are dependent if they share the query or the key, so over all pairs
-        it is [Var s² + (tokens − 1)(C_q + C_k)]/tokens², where C_q = E s_1² s_2² − (E s²)² is that
-        of a shared query, and C_k of a shared key. If q and k are coupled it is known of matched
-        pairs and bounded for other ones: see ``_over_pairs``.
+        the variance of the mean of s² is [Var s² + (tokens − 1)(C_q + C_k)]/tokens², where C_q =
+        E s_1² s_2² − (E s²)² is that of a shared query, and C_k of a shared key. If q and k are
+        coupled it is known of matched pairs and bounded for other ones: see ``_over_pairs``.
 
         >>> from mcverify import laws
-        >>> score_moments(laws.normal, 64).square_variance(1)  # 2·64² + 6·64
-        8576.0
+        >>> score_moments(laws.normal, 64).of_block(1)  # Var s² is 2·64² + 6·64
+        BlockMoments(mean=0.0, variance=64.0, of_means=64.0, of_squares=8576.0)
         """
         if pairs == "matched":
-            return (self.matched_fourth - self.matched_variance**2) / tokens
+            variance = self.matched_variance
+            return BlockMoments(self.matched_mean, variance, variance / tokens,
+                                (self.matched_fourth - variance**2) / tokens)
         square = self.variance**2
-        return self._over_pairs(self.fourth - square, self.shared_query - square,
-                                self.shared_key - square, tokens, pairs)
-
-    def mean_variance(self, tokens: int, pairs: Pairs = "all") -> float:
-        """At most Var of a block's mean score over its pairs; exactly that, unless coupled.
-
-        >>> from mcverify import laws
-        >>> score_moments(laws.normal, 64).mean_variance(8)
-        1.0
-        """
-        if pairs == "matched":
-            return self.matched_variance / tokens
-        return self._over_pairs(self.variance, self.query_share, self.key_share, tokens, pairs)
+        return BlockMoments(
+            math.nan if pairs == "all" and self.coupled else self.mean, self.variance,
+            self._over_pairs(self.variance, self.query_share, self.key_share, tokens, pairs),
+            self._over_pairs(self.fourth - square, self.shared_query - square,
+                             self.shared_key - square, tokens, pairs))
 
     def _over_pairs(
         self, variance: float, query: float, key: float, tokens: int, pairs: Pairs
