@@ -52,6 +52,6 @@ def _squares(w: int, kappa: float, length: float, d: int, tokens: int) -> float:
     reverse = covariance(fourth, 2 * turned, length**2)
     side = covariance(length * w, length * w**2 + length * w, length * w**2)  # query, or key
     cross = covariance(length, 2 * length * w, length * w**2)  # the key's token is the query's
-    apart = covariance(w**2, 2 * w**3, w**4)
+    unshared = covariance(w**2, 2 * w**3, w**4)
     t = tokens
-    return (same + reverse + (t - 2) * (2 * side + 2 * cross + (t - 3) * apart)) / (t * (t - 1))
+    return (same + reverse + (t - 2) * (2 * side + 2 * cross + (t - 3) * unshared)) / (t * (t - 1))

@@ -19,7 +19,7 @@ from mcverify.laws.parameters import Positive, Range
 from mcverify.laws.real_tokens import Measured
 from mcverify.laws.side import Array, Image, Side, Sizes
 
-FAR = 1e3  # nothing is left of the known tails here, and squares do not overflow
+LARGEST_BOUND = 1e3  # nothing is left of the known tails here, and squares do not overflow
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Clipped(OneByOne):
         return np.asarray(vectors.clip(x, self.bound), np.float64)
 
     def power(self, sizes: Sizes, p: int) -> float:
-        bound = min(self.bound, FAR)
+        bound = min(self.bound, LARGEST_BOUND)
         inside, beyond = sizes(p, np.array(bound))
         return float(inside + bound**p * beyond)
 
@@ -153,7 +153,7 @@ class Quantised(OneByOne):
         # Level j is passed with P(abs(x) > (j − 1/2)·step), and brings j^p − (j − 1)^p.
         j = np.arange(1, 2 ** (self.bits - 1))
         step = self.bound / len(j)
-        _, beyond = sizes(p, np.minimum((j - 0.5) * step, FAR))
+        _, beyond = sizes(p, np.minimum((j - 0.5) * step, LARGEST_BOUND))
         return float(step * np.sum((j**p - (j - 1) ** p) * beyond) ** (1 / p)) ** p
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from mcverify.probing.calls import Array, Sizes
 
 SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
-LOUD = 2.0**8  # of the keys, so that the epsilon of a normalisation of keys is out of sight
+KEY_SIZE = 2.0**8  # of the keys, so that the epsilon of a normalisation of keys is out of sight
 TOP = 4.0  # what w₁ + w₂ stays below
 
 
@@ -22,7 +22,7 @@ TOP = 4.0  # what w₁ + w₂ stays below
 class Design:
     """Experiments of one head: q (batch, tokens, d_k), k (batch, keys, d_k), both exact.
 
-    The largest |q·k| is just below LOUD when queries are not amplified.
+    The largest |q·k| is just below KEY_SIZE when queries are not amplified.
     """
 
     q: Array
@@ -89,7 +89,7 @@ def _built(rng: np.random.Generator, sizes: Sizes, amplitude: Array, w1: Array, 
         w1 = w1 + w2  # one coordinate cannot be at right angles to another
     q = np.repeat(chosen, width, axis=-1) * np.tile(SIGNS[:width], number)
     pair = np.stack([w1, w2, -w1, -w2], axis=-1)[..., :width]
-    k = np.tile(pair, number) * LOUD
+    k = np.tile(pair, number) * KEY_SIZE
     return Design(*(_placed(x, orders, sizes.d_k) for x in (q, k)))
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcverify.probing.calls import Array, Caller, precision
-from mcverify.probing.design import LOUD, Design, flat, plain, varied
+from mcverify.probing.design import KEY_SIZE, Design, flat, plain, varied
 from mcverify.probing.readings import Readings
 from mcverify.probing.rounding import COMPUTED, STORED, TYPES
 
 Bools = NDArray[np.bool_]
 
 BATCH = 8  # experiments of the kind that scales are read from
-LOUDNESS = 4.0 ** np.arange(-12, 9)  # of queries, to find the one that spreads the logits
+GAINS = 4.0 ** np.arange(-12, 9)  # of queries, to find the one that spreads the logits
 REACH = {"float16": 16.0}  # how far logits may spread: float16 has no smaller weights
 WIDEST = 64.0  # in all other types
 SPREAD = 0.5  # a spread of logits that every type resolves, and few caps bend
@@ -61,7 +61,7 @@ def equal_logits(caller: Caller) -> Array:
     return weights
 
 
-def loudness(caller: Caller, still: Array, visible: Bools, rng: np.random.Generator
+def gains(caller: Caller, at_zero: Array, visible: Bools, rng: np.random.Generator
              ) -> Iterator[tuple[bool, Array, float]]:
     """Whether only norms are in question, and what amplifies the queries of each head, and keys.
 
@@ -70,23 +70,23 @@ def loudness(caller: Caller, still: Array, visible: Bools, rng: np.random.Genera
     they may be normalised, and the keys have to be shorter.
     """
     sizes = caller.sizes
-    of_heads = _spreads(caller, still, visible, rng, of_keys=False)
+    of_heads = _spreads(caller, at_zero, visible, rng, of_keys=False)
     if not all(of.whole[0] for of in of_heads):
-        of_heads = _spreads(caller, still, visible, rng, of_keys=True)
+        of_heads = _spreads(caller, at_zero, visible, rng, of_keys=True)
         if not all(of.whole[0] for of in of_heads):
             raise CannotProbe("all weights are 0 or 1 however short queries and keys are")
-        yield False, np.ones(sizes.heads), min(_loudness(of)[2] for of in of_heads)
+        yield False, np.ones(sizes.heads), min(_gains(of)[2] for of in of_heads)
         return
-    queries = [_loudness(of) for of in of_heads]
+    queries = [_gains(of) for of in of_heads]
     if all(stays for stays, _, _ in queries):
         yield True, np.array([longest for _, longest, _ in queries]), 1.0
     yield False, np.array([fitting for _, _, fitting in queries]), 1.0
 
 
 class Spread(NamedTuple):
-    """Of one head, at each loudness: the spread of logits; what no weight is lost of; and finite.
+    """Of one head, at each gain: the spread of logits; what no weight is lost of; and finite.
 
-    ``span`` is the range of q·k behind it at the loudness 1, ``reach`` how far logits may spread.
+    ``span`` is the range of q·k behind it at the gain 1, ``reach`` how far logits may spread.
     """
 
     spread: Array
@@ -96,16 +96,16 @@ class Spread(NamedTuple):
     reach: float
 
 
-def _spreads(caller: Caller, still: Array, visible: Bools, rng: np.random.Generator, of_keys: bool
+def _spreads(caller: Caller, at_zero: Array, visible: Bools, rng: np.random.Generator, of_keys: bool
              ) -> list[Spread]:
     heads = caller.sizes.heads
-    one, times = plain(rng, caller.sizes, len(LOUDNESS)), LOUDNESS[:, None, None]
+    one, times = plain(rng, caller.sizes, len(GAINS)), GAINS[:, None, None]
     design = Design(one.q, one.k * times) if of_keys else Design(one.q * times, one.k)
     p, _ = caller.weights(design.q[:, None].repeat(heads, axis=1), design.k[:, None])
     finite = np.all(np.isfinite(p), axis=(2, 3), keepdims=True)
     p = np.where(finite, p, 0)
     name = precision(p)
-    spread = _ranges(_changes(p, still, visible), visible)
+    spread = _ranges(_changes(p, at_zero, visible), visible)
     spread[spread <= 4 * STORED * TYPES[name][0]] = 0  # by rounding
     whole = finite[..., 0, 0] & ~np.any((p == 0) & visible, axis=(2, 3))
     span = _ranges(one.products[0], visible)
@@ -113,9 +113,9 @@ def _spreads(caller: Caller, still: Array, visible: Bools, rng: np.random.Genera
             for h in range(heads)]
 
 
-def _changes(p: Array, still: Array, visible: Bools) -> Array:
+def _changes(p: Array, at_zero: Array, visible: Bools) -> Array:
     """Logits, but for what is the same in a row and for the bias."""
-    return np.asarray(np.log(np.maximum(p, SMALL)) - np.log(np.where(visible, still, 1)))
+    return np.asarray(np.log(np.maximum(p, SMALL)) - np.log(np.where(visible, at_zero, 1)))
 
 
 def _ranges(x: Array, visible: Bools) -> Array:
@@ -125,7 +125,7 @@ def _ranges(x: Array, visible: Bools) -> Array:
     return np.asarray(np.max(np.where(np.any(visible, axis=-1), top - low, 0), axis=-1))
 
 
-def _loudness(of: Spread) -> tuple[bool, float, float]:
+def _gains(of: Spread) -> tuple[bool, float, float]:
     """Whether the spread stays the same, the longest queries, and those that spread to reach."""
     whole = of.whole
     last = len(whole) - 1 if whole.all() else int(np.argmin(whole)) - 1
@@ -135,32 +135,32 @@ def _loudness(of: Spread) -> tuple[bool, float, float]:
             "the weights of a query do not depend on q·k, or by less than their rounding, however "
             "long it is; after a softmax over queries, or with q and k exchanged, they would not")
     if spread.max() == 0:
-        return True, float(LOUDNESS[-3]), float(LOUDNESS[last])
+        return True, float(GAINS[-3]), float(GAINS[last])
     enough = int(np.argmax(spread >= SPREAD)) if spread.max() >= SPREAD else int(spread.argmax())
     # Short queries may be 0 in half precision; those that are not have the length 1 at once.
     leaps = enough > 0 and spread[enough] > LEAP * spread[enough - 1]
     stays = leaps or (len(spread) > 3 and spread[-4:].max() < STILL * spread[-4:].min())
-    slope = spread[enough] / (LOUDNESS[enough] * of.span)
+    slope = spread[enough] / (GAINS[enough] * of.span)
     reach = min(of.reach, BEYOND * spread.max())
-    fitting = 2.0 ** np.floor(np.log2(reach / (slope * LOUD)))
-    longest = LOUDNESS[min(enough + 4, len(whole) - 1) if leaps else max(last - 1, 0)]
-    return stays, float(longest), float(min(fitting, LOUDNESS[last]))
+    fitting = 2.0 ** np.floor(np.log2(reach / (slope * KEY_SIZE)))
+    longest = GAINS[min(enough + 4, len(whole) - 1) if leaps else max(last - 1, 0)]
+    return stays, float(longest), float(min(fitting, GAINS[last]))
 
 
-def read(caller: Caller, still: Array, visible: Bools, loud: Array, loud_keys: float,
+def read(caller: Caller, at_zero: Array, visible: Bools, gain: Array, key_gain: float,
          rng: np.random.Generator) -> Readings:
     """The experiments that scales are read from."""
     design = varied(rng, caller.sizes, BATCH)
-    design = Design(design.q, design.k * loud_keys)
+    design = Design(design.q, design.k * key_gain)
     for times in (1.0, 0.25):  # exp overflows early where the largest logit is not subtracted
-        p, _ = caller.weights(design.q[:, None] * loud[:, None, None] * times, design.k[:, None])
+        p, _ = caller.weights(design.q[:, None] * gain[:, None, None] * times, design.k[:, None])
         if np.all(np.isfinite(p)):
-            return Readings(p, still, visible, design, loud * times, precision(p))
+            return Readings(p, at_zero, visible, design, gain * times, precision(p))
     raise ValueError("attend returned NaN or infinities for finite logits: outputs must be finite; "
                      "subtract the largest logit of a row before exp")
 
 
-def heads_read(caller: Caller, still: Array, loud: Array, loud_keys: float,
+def heads_read(caller: Caller, at_zero: Array, gain: Array, key_gain: float,
                rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which head of keys, and which of values, each head of queries reads: (heads,) twice.
 
@@ -173,14 +173,14 @@ def heads_read(caller: Caller, still: Array, loud: Array, loud_keys: float,
     digits = numbers >> np.arange(sizes.kv_heads.bit_length())[:, None] & 1  # (digits, kv_heads)
     told = np.vstack([np.ones_like(numbers), digits])[..., None, None] == 1
     one, same = plain(rng, sizes, 1), flat(sizes)
-    q = np.broadcast_to(one.q[:, None] * loud[:, None, None],
+    q = np.broadcast_to(one.q[:, None] * gain[:, None, None],
                         (len(told), sizes.heads, sizes.tokens, sizes.d_k))
-    p, _ = caller.weights(q, np.where(told, one.k[:, None], same.k[:, None]) * loud_keys)
+    p, _ = caller.weights(q, np.where(told, one.k[:, None], same.k[:, None]) * key_gain)
     quiet_q, quiet_k = (x[:, None].repeat(len(told), axis=0) for x in (same.q, same.k))
     values = np.where(told, 1.0, 0.0) * np.ones((sizes.keys, sizes.d_v))
     out = caller(quiet_q.repeat(sizes.heads, axis=1), quiet_k, values)
-    visible = still > 0
-    spread = _ranges(_changes(p, still, visible), visible)
+    visible = at_zero > 0
+    spread = _ranges(_changes(p, at_zero, visible), visible)
     return _numbers(spread), _numbers(out.mean(axis=(2, 3)))
 
 

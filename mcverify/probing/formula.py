@@ -13,7 +13,7 @@ from mcverify.attention import bfloat16
 from mcverify.probing.calls import Array
 
 WIDEST = 2**14  # N of 1/sqrt(N): no vector of queries is wider
-APART = 1.1  # ratio of two scales that every type tells apart
+LEAST_RATIO = 1.1  # ratio of two scales that every type tells apart
 
 OPERATIONS: dict[type, Callable[..., float]] = {
     ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
@@ -147,7 +147,7 @@ def telling_sizes(formulas: list[str], names: dict[str, float]) -> str:
             tried = names | {"d_k": width, "heads": heads, "padded": 4 * width // 3 + 8}
             tried |= {"d_model": heads * width}
             values = sorted(value_of(formula, tried) for formula in formulas)
-            if all(b > APART * a for a, b in pairwise(values)):
+            if all(b > LEAST_RATIO * a for a, b in pairwise(values)):
                 shown = ["d_k", "heads", *(x for x in ("d_model", "padded") if x in names)]
                 return ", ".join(f"{name}={tried[name]}" for name in shown)
     return ""

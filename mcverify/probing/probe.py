@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mcverify.probing import findings
 from mcverify.probing.calls import Array, Attend, Caller, Sizes
-from mcverify.probing.experiments import CannotProbe, equal_logits, heads_read, loudness, read
+from mcverify.probing.experiments import CannotProbe, equal_logits, gains, heads_read, read
 from mcverify.probing.explain import Rule, left_of_a_line, rule_of
 from mcverify.probing.formula import fits, fits_everywhere, named, value_of, whole
 from mcverify.probing.readings import Readings
@@ -96,19 +96,19 @@ def _bias(bias: ArrayLike, sizes: Sizes) -> Array:
 def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | None,
            expected: Array | None, seed: int) -> Probe:
     rng = np.random.default_rng(seed)
-    still = equal_logits(caller)
-    mask = mask_of(still, expected)
+    at_zero = equal_logits(caller)
+    mask = mask_of(at_zero, expected)
     if np.all(mask.visible.sum(axis=-1) < 2):
         raise CannotProbe("no query sees more than one key: its weight is 1 whatever the scale")
-    for only_norms, loud, loud_keys in loudness(caller, still, mask.visible, rng):
-        readings = read(caller, still, mask.visible, loud, loud_keys, rng)
+    for only_norms, gain, key_gain in gains(caller, at_zero, mask.visible, rng):
+        readings = read(caller, at_zero, mask.visible, gain, key_gain, rng)
         rule = rule_of(readings, only_norms)
         if rule:
             break
     roundoff = rule.roundoff if rule else TYPES[readings.precision][0]
     scale = (float(rule.low.max()), float(rule.high.min())) if rule else (math.nan, math.nan)
-    bias = bias_of(still, mask.visible, readings.precision, roundoff, expected, scale)
-    key_head, value_head = heads_read(caller, still, loud, loud_keys, rng)
+    bias = bias_of(at_zero, mask.visible, readings.precision, roundoff, expected, scale)
+    key_head, value_head = heads_read(caller, at_zero, gain, key_gain, rng)
     remarks = remark_on_zeros(readings), remark_on_sums(readings, roundoff)
     also = (*findings.of_mask(mask, rule), *findings.of_bias(bias, rule, expected is not None),
             *findings.of_heads(key_head, value_head, caller.sizes), *filter(None, remarks))

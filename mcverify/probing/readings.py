@@ -33,17 +33,18 @@ class Readings:
 
     Attributes
     ----------
-    p : (batch, heads, tokens, keys) weights; flat : (heads, tokens, keys) those of products of 0.
+    p : (batch, heads, tokens, keys) weights; at_zero : (heads, tokens, keys) those of products
+        of 0.
     visible : (heads, tokens, keys) where a key can get weight.
-    design, loud : the experiments of one head, and what queries are multiplied by in each head.
+    design, gain : the experiments of one head, and what queries are multiplied by in each head.
     precision : the type that weights are rounded to.
     """
 
     p: Array
-    flat: Array
+    at_zero: Array
     visible: NDArray[np.bool_]
     design: Design
-    loud: Array
+    gain: Array
     precision: str
 
     @cached_property
@@ -60,10 +61,10 @@ class Readings:
 
     def kinds(self) -> Iterator[Kind]:
         """The simplest first."""
-        x = self.design.products[:, None] * self.loud[:, None, None]
+        x = self.design.products[:, None] * self.gain[:, None, None]
         q, k = (length[:, None] for length in self.design.lengths)
         with np.errstate(invalid="ignore", divide="ignore"):
-            of_norms = {"": x, "q": x / (q * self.loud[:, None, None]), "k": x / k}
+            of_norms = {"": x, "q": x / (q * self.gain[:, None, None]), "k": x / k}
             of_norms["q and k"] = of_norms["q"] / k
         for normalised, z in of_norms.items():
             yield Kind(normalised, "", np.ones(x.shape[2]), self.known(z))
@@ -116,7 +117,7 @@ def _differences(of: Readings) -> Differences:
 
     known = usable & ~zero & (at_anchor(usable & zero) > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        y, bias = np.log(of.p), np.log(of.flat)
+        y, bias = np.log(of.p), np.log(of.at_zero)
         value = y - at_anchor(y)
         wide = unsure + at_anchor(unsure) + OWN * (np.abs(y) + np.abs(at_anchor(y)))
         below = np.max(y, axis=-1, keepdims=True) - y
@@ -124,9 +125,9 @@ def _differences(of: Readings) -> Differences:
         # Subtracting a row's largest logit is exact for that one, and for a logit of 0, unless the
         # difference is rounded to a coarser type.
         exact = (below == 0) | (at_anchor(below) == 0)
-        if np.any(of.visible & (of.flat != np.max(of.flat, axis=-1, keepdims=True))):
+        if np.any(of.visible & (of.at_zero != np.max(of.at_zero, axis=-1, keepdims=True))):
             value = value - (bias - at_anchor(bias))
-            rest = stored(of.flat, of.precision, 0)
+            rest = stored(of.at_zero, of.precision, 0)
             wide = wide + rest + at_anchor(rest)
             fall = np.max(np.where(of.visible, bias, -np.inf), axis=-1, keepdims=True) - bias
             moved, weights, exact = moved + 2 * LOGIT * (fall + at_anchor(fall)), 4, known & False

@@ -27,8 +27,8 @@ LOGIT = 4  # roundings of a logit: the scale itself, scaled queries and keys, th
 BENT = 2  # more of them behind a cap: of tanh and its product
 OWN = 2.0**-51  # relative error of the logarithms that are taken here, and of their difference
 COARSEST = 0.05  # below so much of relative accuracy a weight is not used
-FAR = 16.0  # from here on, logits that are rounded to a half precision show it beside its weights
-NEAR = 2.0  # the same for each weight that is rounded once or twice
+SHOWN_FROM = 16.0  # logits as large, rounded to a half precision, show it beside their weights
+SHOWN_A_WEIGHT = 2.0  # the same for each weight that is rounded once or twice
 USUAL = 0.5  # root mean square of a rounding, in unit roundoffs: 0.41 on average, 0.58 at most
 ENOUGH = 200  # logits of each head that show whether roundings are as few as can be
 
@@ -72,9 +72,9 @@ def steps(name: str, d_k: int, largest: float, many: int, weights: int) -> list[
                 for sums in (0.0, d_k / 2)]
         halves = [(v, LOGIT + d_k / 2 * SINGLE / v, STORED, IN_HALF) for v in (HALF, BRAIN)]
         return [Step(*of, capped) for of in fine + halves for capped in (False, True)]
-    few = (1, 2) if many >= ENOUGH and largest >= NEAR * weights else ()
+    few = (1, 2) if many >= ENOUGH and largest >= SHOWN_A_WEIGHT * weights else ()
     met = [(SINGLE, LOGIT + d_k / 2, stored, COMPUTED)
-           for stored in (*few, *[STORED] * (largest >= FAR))]
+           for stored in (*few, *[STORED] * (largest >= SHOWN_FROM))]
     met += [(u, LOGIT + d_k / 2 * SINGLE / u, STORED, IN_HALF)]
     return [Step(*of, capped) for of in met for capped in (False, True)]
 

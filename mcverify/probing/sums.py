@@ -19,7 +19,7 @@ def remark_on_zeros(readings: Readings) -> str:
 
 def remark_on_sums(readings: Readings, roundoff: float) -> str:
     """What the rows of weights sum to, and why; "" where they sum to 1."""
-    p, still = readings.p, readings.flat
+    p, at_zero = readings.p, readings.at_zero
     u, smallest = TYPES[readings.precision]
     unsure = STORED * u + computed(max(u, roundoff)) + p.shape[-1] * smallest
     seen = readings.visible.sum(axis=-1)
@@ -36,21 +36,21 @@ def remark_on_sums(readings: Readings, roundoff: float) -> str:
         what = ("softmax with 1 in the denominator" if not sinks.any() else
                 f"a sink of logit {listed(np.unique(sinks.round(2)))} in the denominator")
         return f"rows of weights sum to less than 1: {what}"
-    if np.all(np.abs(still.sum(axis=-1) * p.shape[-1] - seen) <= unsure * seen):
+    if np.all(np.abs(at_zero.sum(axis=-1) * p.shape[-1] - seen) <= unsure * seen):
         return "rows of weights sum to the share of keys they see: the mask comes after the softmax"
     return f"rows of weights sum to {least.min():.4g} to {most.max():.4g}, not 1"
 
 
 def _sinks(readings: Readings, unsure: float) -> Array | None:
     """The logit of one more key without value, (heads,), if what rows lack of 1 is its weight."""
-    p, still, visible = readings.p, readings.flat, readings.visible
+    p, at_zero, visible = readings.p, readings.at_zero, readings.visible
     zero = (readings.design.products[:, None] == 0) & visible
-    lack, quiet = 1 - p.sum(axis=-1, keepdims=True), 1 - still.sum(axis=-1, keepdims=True)
+    lack, quiet = 1 - p.sum(axis=-1, keepdims=True), 1 - at_zero.sum(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.where(zero, p / still, 0)
+        times = np.where(zero, p / at_zero, 0)
         if np.any(zero & (np.abs(lack - times * quiet) > 4 * unsure * (1 + times))):
             return None
-        ratio = np.min(np.where(visible, quiet / still, np.inf), axis=-1)
+        ratio = np.min(np.where(visible, quiet / at_zero, np.inf), axis=-1)
         wide = 4 * unsure * (1 + 1 / quiet[..., 0]) * ratio
     rows = visible.any(axis=-1)
     if np.any(ratio[rows] <= 0):
