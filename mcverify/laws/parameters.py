@@ -79,10 +79,10 @@ def check(kind: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> Non
 
 
 def _check_law(kind: str, of: Any, rule: Base, law: Any) -> None:
-    if not isinstance(law, Law):
-        raise ValueError(f"{kind}: the base {law!r} is not a law; use laws.normal, or another "
-                         "value of mcverify.laws")
     if not isinstance(law, of):
+        if not isinstance(law, Law):
+            raise ValueError(f"{kind}: the base {law!r} is not a law; use laws.normal, or another "
+                             "value of mcverify.laws")
         field = getattr(type(law), "__dataclass_fields__", {}).get("base")
         word = str(law).partition("[")[0]
         takes_any = field is not None and not issubclass(parts(field.type)[0], of)

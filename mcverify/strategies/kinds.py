@@ -85,7 +85,7 @@ def _fits(law: Callable[..., Law], given: list[Argument], base: Law, w: Wanted) 
     try:
         ends = [law(*(base if of_laws(of) else numbers(rule, w.lowest)[end] if rule else
                       get_args(of)[0] for of, rule, _ in given)) for end in (0, 1)]
-        return all(w.met_by(each) and each.moments(d_k) for each in ends for d_k in w.widths)
+        return all(w.met_by(each) and all(map(each.moments, w.widths)) for each in ends)
     except ValueError:  # no law has such a base or such moments, or this law has no such width
         return False
 

@@ -346,14 +346,15 @@ def test_the_text_of_several_heads_has_a_line_a_head():
 def test_the_text_fits_and_says_once_that_units_are_too_few(scale, groups):
     q, k = normals(13, 4000, 2)
     frame = diagnose(q * scale, k * scale, groups)
-    lines = table(frame).splitlines()
+    text = table(frame)
+    lines = text.splitlines()
     assert max(map(len, lines)) <= 100
     assert [line.split("  ")[0] for line in lines[1:len(frame) + 1]] == list(frame.quantity)
     assert lines[1].split() == ["tokens", "4,000"]
-    assert "nan" not in table(frame)
-    assert "inf" not in table(frame)
+    assert "nan" not in text
+    assert "inf" not in text
     few = groups is not None and groups.max() < 10
-    assert table(frame).count("too few") == few
+    assert text.count("too few") == few
 
 
 def test_the_command_prints_the_text_or_all_as_csv(tmp_path, capsys):

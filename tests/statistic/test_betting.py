@@ -285,7 +285,7 @@ UGLY = {  # with means that the rare values carry
     "two-points": ((0.0, 1.0), [0.4, 1.0], [0.97, 0.03]),
     "coin": ((0.0, 1.0), [0.0, 1.0], [0.5, 0.5]),
 }
-SEQUENCES, MISS_RATE = 200, 1e-2
+SEQUENCES, MISS_RATE = 100, 1e-2
 LOOKS = [64, 128, 512]
 ALLOWED = stats.binom(SEQUENCES, MISS_RATE).isf(1e-9)  # exceeded with 1e-9 by what may be missed
 

@@ -179,7 +179,8 @@ def test_kurtosis_pays_for_its_second_and_fourth_moments():
     value, influence = kurtosis.influence(kurtosis.reduce(x))
     same(estimate(kurtosis, x), studentised(value, influence, RATE, np.stack([y2, y4], axis=1),
                                             caution=128))
-    first = next(n for n in range(2, 4000) if n >= 128 * stats.t(n - 1).isf(RATE / 2) ** 2)
+    n = np.arange(2, 4000)
+    first = n[n >= 128 * stats.t.isf(RATE / 2, n - 1) ** 2][0]
     assert estimate(kurtosis, x[:first]).reason == ""
     for n in (first - 1, first - 100):
         assert estimate(kurtosis, x[:n]).reason == f"{n} blocks are too few at this error rate"
