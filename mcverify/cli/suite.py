@@ -118,13 +118,13 @@ class Suite:
         else:
             journal.forget()
         done = {finding.case for finding in kept}
-        waiting = Waiting(len(self.cases), len(kept))
-        fresh = run([case for case in self.cases if case not in done], self.terms, self.jobs,
-                    waiting.watch, self.limit)
+        cases = [case for case in self.cases if case not in done]
+        chunks, waiting = journal.chunks(self.terms), Waiting(len(self.cases), len(kept))
+        fresh = run(cases, self.terms, self.jobs, waiting.watch, self.limit, chunks)
         found: dict[Claim, list[Finding]] = {claim: [] for claim in self.claims}
         left = None if self.time_limit is None else self.time_limit - self.seconds
-        with suppress(KeyboardInterrupt), ended_when_over(left, self.over):
-            for finding in chain(kept, waiting.told(journal.keep(fresh))):
+        with chunks.kept(cases), suppress(KeyboardInterrupt), ended_when_over(left, self.over):
+            for finding in chain(kept, waiting.told(journal.keep(fresh, chunks))):
                 claim = finding.case.claim
                 found[claim].append(finding)
                 if len(found[claim]) == len(claim.cases()) + len(claim.control_cases()):

@@ -7,7 +7,7 @@ from mcverify.declare.fault import ClaimError
 from mcverify.judge.finding import Finding
 from mcverify.judge.measure import measure
 from mcverify.judge.processes import Spread, workers
-from mcverify.judge.schedule import Schedule
+from mcverify.judge.schedule import Memory, Schedule
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.laws import Law
@@ -18,7 +18,7 @@ USUAL = Terms()
 
 def run(
     cases: Iterable[Case], terms: Terms = USUAL, jobs: int | Spread | None = None,
-    watch: Watch | None = None, limit: float | None = None,
+    watch: Watch | None = None, limit: float | None = None, memory: Memory | None = None,
 ) -> Iterator[Finding]:
     """Judge all cases in ``jobs`` processes (default: one a core) and yield findings as they come.
 
@@ -26,12 +26,13 @@ def run(
     others go on. So does one whose body takes more than ``limit`` seconds for a chunk of draws, or
     whose prediction or calculation does, if this is the main thread. The error rate is a case's;
     what a suite may spend is for verdict.check_budget. ``jobs`` may be a spread, see workers. A
-    ``watch`` is kept up to date for whoever looks at it meanwhile. Raises ClaimError for two laws
+    ``watch`` is kept up to date for whoever looks at it meanwhile, a ``memory`` holds chunks
+    that are measured already, and gets the others. Raises ClaimError for two laws
     of one name.
     """
     cases, watch = list(cases), watch or Watch()
     _check_laws(cases)
-    schedule = Schedule([Trial(case, terms) for case in cases], terms, watch, limit)
+    schedule = Schedule([Trial(case, terms) for case in cases], terms, watch, limit, memory)
     with workers(jobs) as spread:
         for index, result in spread(measure, schedule, on_begin=schedule.begun, limit=limit):
             yield from schedule.said()

@@ -2,11 +2,13 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Protocol
 
+from mcverify.declare.claim import Case
 from mcverify.judge.finding import Finding
 from mcverify.judge.measure import Measurement, Outcome
 from mcverify.judge.processes import Progress
@@ -17,6 +19,20 @@ from mcverify.judge.world import World
 from mcverify.verdict import FIRST_LOOK, Terms
 
 REMEMBERED = 2**18  # chunks of a world, beyond which others are only held against the first ones
+
+
+class Memory(Protocol):
+    """Keeps what was measured for who interrupts a run, and goes on with it later."""
+
+    def recall(self, case: Case, first: int, blocks: int) -> tuple[bytes, Outcome] | None:
+        """The digest of a chunk's draws, and what they gave for a case; None if it is not known."""
+
+    def note(self, digest: bytes, first: int, blocks: int,
+             outcomes: Iterable[tuple[Case, Outcome]], seconds: float) -> None:
+        """Take in what a chunk gave, which took so long."""
+
+    def save_in_time(self) -> None:
+        """Called when the cases that a chunk has decided are known."""
 
 
 @dataclass
@@ -62,14 +78,16 @@ class Schedule:
     """
 
     def __init__(
-        self, trials: Sequence[Trial], terms: Terms, watch: Watch, limit: float | None = None
+        self, trials: Sequence[Trial], terms: Terms, watch: Watch, limit: float | None = None,
+        memory: Memory | None = None,
     ) -> None:
-        self.terms, self.watch, self.limit = terms, watch, limit
+        self.terms, self.watch, self.limit, self.memory = terms, watch, limit, memory
         self.waiting: list[tuple[int, int, int, Group]] = []  # a heap
         self.again: list[Task] = []  # first of all: others wait for them
         self.counted = itertools.count()
         self.indices = itertools.count()
         self.issued: dict[int, Task] = {}
+        self.began: dict[int, float] = {}  # when calls under way did
         self.drawn: dict[World, dict[bytes, int]] = {}  # first blocks of chunks, by their digests
         self.findings: list[Finding] = []  # made on the way
         self.calculations = [trial for trial in trials if not trial.case.claim.draws]
@@ -85,16 +103,34 @@ class Schedule:
         return self
 
     def __next__(self) -> tuple[Any, ...]:
-        self._calculate(1)
-        while self.unopened and not (self.waiting and self.waiting[0][0] == 0):
-            self._open(self.unopened.pop())
-        if not (self.waiting or self.again):
-            self._calculate(len(self.calculations))
-            raise StopIteration
-        task = self.again.pop() if self.again else self._next_chunk()
+        task = None
+        while task is None:
+            self._calculate(1)
+            while self.unopened and not (self.waiting and self.waiting[0][0] == 0):
+                self._open(self.unopened.pop())
+            if not (self.waiting or self.again):
+                self._calculate(len(self.calculations))
+                raise StopIteration
+            task = self._to_measure(self.again.pop() if self.again else self._next_chunk())
         self.issued[next(self.indices)] = task
         references = [trial.reference for trial in task.trials]
         return references, self.terms.seed, task.first, task.blocks
+
+    def _to_measure(self, task: Task) -> Task | None:
+        """What of a chunk is not recalled; None if all is."""
+        recalled = {trial: known for trial in task.trials if self.memory and (
+            known := self.memory.recall(trial.case, task.first, task.blocks))}
+        if not recalled:
+            return task
+        digest = next(digest for digest, _ in recalled.values())
+        outcomes = [outcome for _, outcome in recalled.values()]
+        self._take(replace(task, trials=tuple(recalled)), Measurement(digest, outcomes))
+        self.watch.spared(task.blocks * sum(trial.cost for trial in recalled))
+        others = tuple(trial for trial in task.trials if trial not in recalled)
+        if others:
+            return replace(task, trials=others)
+        self.findings += self._arrived(task.group)
+        return None
 
     def _next_chunk(self) -> Task:
         group, (start, stop) = self.waiting[0][-1], self.waiting[0][-1].blocks
@@ -142,17 +178,34 @@ class Schedule:
             case = trials[min(max(step, 0), len(trials) - 1)].case
             return (f"{case}{done}" if step >= 0 else f"the draws of {case}"), since
 
+        self.began[index] = time.monotonic()
         self.watch.follow(index, now)
 
     def settle(self, index: int, result: Measurement | Killed) -> Iterator[Finding]:
         """Hand the result of a call to its trials; findings of those that it decides."""
         task = self.issued.pop(index)
-        group, stop = task.group, task.group.blocks[1]
         cost = sum(trial.cost for trial in task.trials)
         self.watch.ended(index, task.blocks * cost, task.blocks)
+        seconds = time.monotonic() - self.began.pop(index)
+        if self.memory and isinstance(result, Measurement):
+            cases = [trial.case for trial in task.trials]
+            self.memory.note(result.digest, task.first, task.blocks,
+                             zip(cases, result.outcomes, strict=True), seconds)
+        self._take(task, result)
+        yield from self._arrived(task.group)
+        if self.memory:
+            self.memory.save_in_time()
+
+    def _take(self, task: Task, result: Measurement | Killed) -> None:
+        """Hand a chunk's outcomes to the trials that look at it."""
         for trial, outcome in zip(task.trials, self._outcomes(task, result), strict=True):
             if outcome is not None:
-                trial.take(task.first, outcome, stop)
+                trial.take(task.first, outcome, task.group.blocks[1])
+
+    def _arrived(self, group: Group) -> Iterator[Finding]:
+        """A chunk of a group is there; findings of those that the look decides, if it was the last.
+        """
+        stop = group.blocks[1]
         group.awaited -= 1
         if group.awaited or group.left:
             return

@@ -48,6 +48,10 @@ class Watch:
         self.done += cost
         self.blocks += blocks
 
+    def spared(self, cost: float) -> None:
+        """So much was measured before, and takes no time now."""
+        self.foreseen -= cost
+
     def foresee(self, cost: float, before: int, last: int) -> None:
         """A case, of which a block costs so much, is foreseen to take ``last`` blocks in all.
 

@@ -12,9 +12,11 @@ from mcverify.declare.claim import Case
 from mcverify.declare.discover import files_behind
 from mcverify.declare.imports import INSTALLED
 from mcverify.judge.finding import Finding
+from mcverify.results.chunks import Chunks
 from mcverify.verdict import Terms
 
 PACKAGE = Path(__file__).parents[1]
+CHUNKS = ".chunks"
 
 
 class Journal:
@@ -27,12 +29,21 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.file = folder / ".journal"
 
-    def keep(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Pass the findings on, each after it has been written."""
+    def chunks(self, terms: Terms) -> Chunks:
+        """Beside the findings, what chunks gave for cases that have none yet."""
+        return Chunks(self.file.with_name(CHUNKS), lambda case: hashlib.blake2b(
+            _key(case, terms).encode(), digest_size=16).digest())
+
+    def keep(
+        self, findings: Iterable[Finding], chunks: Chunks | None = None
+    ) -> Iterator[Finding]:
+        """Pass the findings on, each after it has been written; of its chunks none is needed."""
         with self.file.open("a", encoding="utf-8") as stream:
             for finding in findings:
                 stream.write(json.dumps(_entry(finding)) + "\n")
                 stream.flush()
+                if chunks:
+                    chunks.drop(finding.case)
                 yield finding
 
     def finished(self, cases: Iterable[Case], terms: Terms) -> list[Finding]:
@@ -57,14 +68,16 @@ class Journal:
         return text[:end].decode(errors="replace").splitlines()
 
     def forget(self) -> None:
-        """Remove the file: the run is complete, or is not gone on with."""
-        self.file.unlink(missing_ok=True)
+        """Remove the files: the run is complete, or is not gone on with."""
+        for name in (self.file.name, CHUNKS, f"{CHUNKS}-journal"):
+            self.file.with_name(name).unlink(missing_ok=True)
 
 
 def _entry(finding: Finding) -> dict[str, Any]:
     return {"key": _key(finding.case, finding.terms), **finding.row()}
 
 
+@lru_cache(maxsize=4096)
 def _key(case: Case, terms: Terms) -> str:
     code = _digest(*files_behind(case.claim)) + _digest(*_own_files())
     return f"{case}|{terms}|{_versions()}|{code}"
