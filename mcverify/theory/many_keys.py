@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from mcverify.theory import softmax
+from mcverify.theory.softmax import entropy
 
 SHORT, NODES = 32, 50  # the entropy is exact up to this length, and at so many from 1 to n
 
@@ -57,7 +57,7 @@ def causal_entropy(n: int, sigma: float) -> float:
     """
     lengths = np.unique(np.append(np.arange(1, min(n, SHORT) + 1),
                                   np.rint(np.geomspace(1, n, NODES))))
-    at = [softmax.entropy(int(i), sigma) if i > 1 else 0.0 for i in lengths]
+    at = [entropy(int(i), sigma) if i > 1 else 0.0 for i in lengths]
     i, limit = np.arange(1, n + 1), -(sigma**2) / 2
     rest = np.interp(np.log(i), np.log(lengths), lengths * (at - np.log(lengths) - limit))
     return float((np.log(i) + limit + rest / i).mean())

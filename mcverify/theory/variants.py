@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from mcverify.laws.law import Array
-from mcverify.theory import softmax
+from mcverify.theory.softmax import sum_squares
 
 STEP = 0.01  # of a trapezoid over z = s/σ: errs by e^(−2π·distance/STEP) of the nearest pole
 _z = np.arange(-12, 12 + STEP / 2, STEP)
@@ -40,7 +40,7 @@ def differential_sum_squares(
     >>> round(128 * differential_sum_squares(128, 1.0, 0.8, d_k=64), 2)
     2.68
     """
-    return (1 + strength**2) * softmax.sum_squares(n, sigma, d_k) - 2 * strength / n
+    return (1 + strength**2) * sum_squares(n, sigma, d_k) - 2 * strength / n
 
 
 def capped_variance(sigma: float, cap: float) -> float:
@@ -66,7 +66,8 @@ def capped_entropy(n: int, sigma: float, cap: float) -> float:
 
     As σ grows it tends to ln n − c·tanh c + ln cosh c: scores of ±c by a fair coin.
 
-    >>> round(capped_entropy(4096, 1.0, cap=1e6), 4), round(softmax.entropy(4096, 1.0), 4)
+    >>> from mcverify.theory.softmax import entropy
+    >>> round(capped_entropy(4096, 1.0, cap=1e6), 4), round(entropy(4096, 1.0), 4)
     (7.8182, 7.8182)
     """
     return _entropy(np.zeros(n), _tilted(cap * np.tanh(sigma * _z / cap)))
