@@ -11,7 +11,7 @@ PACKAGE = Path(mcverify.__file__).parent
 # A room may import those before it. Of the side tools only the command line imports others.
 FLOW = ["attention", "laws", "statistic", "theory", "verdict", "declare", "claims", "judge",
         "results"]
-TOOLS = ["diagnose", "check_claim", "selfcheck", "strategies", "plot", "probing",
+TOOLS = ["diagnose", "check_claim", "plan", "selfcheck", "strategies", "plot", "probing",
          "pytest_plugin", "report"]
 LAST = ["cli"]
 ROOMS = [*FLOW, *TOOLS, *LAST]

@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 COMMANDS: dict[str, Callable[..., Exit]] = {
     "run": of_claims.run,
+    "plan": of_tools.plan,
     "list": of_claims.list_,
     "show": of_claims.show,
     "ledger": of_claims.ledger,

@@ -9,6 +9,7 @@ from mcverify.cli import options as to
 from mcverify.cli import terminal
 from mcverify.cli.exits import Exit, refused, told, writing_to
 from mcverify.declare.fault import UsageError
+from mcverify.verdict import CASE_ERROR_RATE, MAX_BLOCKS, Terms
 
 
 def diagnose(
@@ -60,6 +61,34 @@ def check_claim(files: to.Files) -> Exit:
         remarks = inspect(*files, watch=watch)
     terminal.show(report(remarks))
     return Exit.AS_DECLARED if ok(remarks) else Exit.BAD_USAGE
+
+
+def plan(
+    names: to.Names = None,
+    out: to.Last = to.RESULTS,
+    error_rate: Annotated[float, to.rate_of("the verdict on a case")] = CASE_ERROR_RATE,
+    margin_scale: to.Scale = 1.0,
+    max_blocks: to.Blocks = MAX_BLOCKS,
+    csv: Annotated[bool, Option("--csv", help="print a row a claim as CSV")] = False,
+) -> Exit:
+    """Tell what a run would take: blocks, numbers drawn, time, memory, what stays open."""
+    from mcverify.cli.planning import plan_csv, plan_table
+    from mcverify.cli.selection import select
+    from mcverify.cli.waiting import patient
+    from mcverify.plan import plan
+    from mcverify.results.folder import Results
+
+    claims, faults = select(names or [])
+    if told(faults) and not claims:
+        return Exit.BAD_USAGE
+    terms = Terms(0, error_rate, margin_scale, max_blocks)
+    with refused(), patient() as watch:
+        plans = plan(claims, terms, Results(out), watch)
+    if csv:
+        terminal.show(plan_csv(plans))
+    else:
+        plan_table(plans)
+    return Exit.BAD_USAGE if faults else Exit.AS_DECLARED
 
 
 def probe(

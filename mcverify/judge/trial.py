@@ -87,7 +87,7 @@ class Trial:
             if self.statistic.rests_on is Basis.CALIBRATED and blocks < CALIBRATED_FROM:
                 self.rests = self.foreseen = CALIBRATED_FROM
                 return None
-            found = self.statistic.of_merged(self.kept.merged).estimate(self.kept.table, self._rate)
+            found = self.statistic.of_merged(self.kept.merged).estimate(self.kept.table, self.rate)
         except Exception as error:
             return self._broken(describe(error))
         if math.isnan(found.value):
@@ -95,7 +95,7 @@ class Trial:
         if not found.reason and self._verdict(found) is not Verdict.INCONCLUSIVE:
             self.foreseen = blocks
             return self._decided(found)
-        later = [stop for stop in self._bearable() if stop > blocks]
+        later = [stop for stop in self.bearable(self._each) if stop > blocks]
         if found.final or blocks in (self.world.most, self.terms.looks[-1][1]):
             return self._open(found, found.reason or "the measured interval still crosses an edge "
                                                      "of the claimed one")
@@ -112,13 +112,22 @@ class Trial:
         What skewness and kurtosis add to a calibrated interval is left out of that: it narrows
         faster than the blocks do at first.
         """
-        slow = math.inf if self.statistic.known else (
-            -float(ndtri(self.terms.look_rate() / 2)) * found.stderr)
-        self.foreseen = end_of_look(
-            blocks_until(found, self.claimed, blocks, slow), blocks, self.terms.max_blocks)
+        self.foreseen = end_of_look(self.needed(found, blocks), blocks, self.terms.max_blocks)
         if self.statistic.rests_on is Basis.CALIBRATED:
+            slow = self._slow(found)
             found = replace(found, low=found.value - slow, high=found.value + slow)
-        self.rests = min(most, blocks_until(found, self.claimed, blocks, slow, 2 * found.stderr))
+        self.rests = min(most, self.needed(found, blocks, 2 * found.stderr))
+
+    def needed(self, found: Estimate, blocks: int, farther: float = 0.0) -> float:
+        """After how many blocks in all a verdict is foreseen, by an interval after so many and
+        edges that are ``farther`` off than they are; 0 where that is not known.
+        """
+        return blocks_until(found, self.claimed, blocks, self._slow(found), farther)
+
+    def _slow(self, found: Estimate) -> float:
+        """How much of half an interval narrows with the root of the blocks."""
+        return math.inf if self.statistic.known else (
+            -float(ndtri(self.terms.look_rate() / 2)) * found.stderr)
 
     def take(self, first: int, outcome: Outcome, stop: int) -> None:
         """Take in the outcome of the chunk from a block on, at the look that ends at ``stop``.
@@ -128,7 +137,7 @@ class Trial:
         """
         self.arrived[first] = outcome
         while (at := self.kept.blocks) in self.arrived and not self.fault:
-            if fault := self._add(self.arrived.pop(at), self._merged(stop)):
+            if fault := self._add(self.arrived.pop(at), self.merged(stop)):
                 self.fault = f"{fault} (seed {self.terms.seed}, chunk at block {at})"
         if self.fault:
             self.arrived.clear()
@@ -147,18 +156,25 @@ class Trial:
             self.pieces.append(outcome.table)
         return ""
 
-    def _merged(self, blocks: int) -> int:
+    def merged(self, blocks: int) -> int:
         """Of how many blocks a row is at the look that ends there."""
         return self.terms.merged(blocks) if self.kept.merge else 1
 
-    def _bearable(self) -> list[int]:
-        """The ends of the looks whose blocks the case may have, and whose values it may keep."""
-        each = self.kept.table.size // len(self.kept.table)
+    @property
+    def _each(self) -> int:
+        """The numbers of a row."""
+        return self.kept.table.size // len(self.kept.table)
+
+    def bearable(self, each: int) -> list[int]:
+        """The ends of the looks whose blocks the case may have, and may keep in rows of so many
+        numbers.
+        """
         return [stop for _, stop in self.terms.looks
-                if stop <= self.world.most and stop // self._merged(stop) * each <= MAX_TABLE]
+                if stop <= self.world.most and stop // self.merged(stop) * each <= MAX_TABLE]
 
     @property
-    def _rate(self) -> float:
+    def rate(self) -> float:
+        """What a look may spend of the case's error rate."""
         return self.terms.look_rate(self.statistic.at_all_looks)
 
     def _check_in(self, blocks: int) -> str:
@@ -204,7 +220,7 @@ class Trial:
 
     def _reach(self, found: Estimate, blocks: int) -> float:
         """How many standard errors the interval reaches to either side, after so many blocks."""
-        rate = self._rate
+        rate = self.rate
         if self.statistic.at_all_looks:
             return math.sqrt(2 * threshold(blocks, rate))
         by_moments = self.statistic.rests_on is Basis.MOMENTS and found.stderr > 0
@@ -218,7 +234,7 @@ class Trial:
         claim, edges = self.case.claim, [edge for edge in self.claimed if math.isfinite(edge)]
         if not (self.seen and edges and found.stderr >= 0):
             return math.nan
-        last = max([blocks, *self._bearable()])
+        last = max([blocks, *self.bearable(self._each)])
         stderr = found.stderr * math.sqrt(blocks / last)
         if stderr == 0 and self.statistic.support:  # the most that values of the range may vary
             low, high = self.statistic.support
