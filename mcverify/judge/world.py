@@ -15,7 +15,6 @@ from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.laws import Law
 from mcverify.statistic import Statistic
-from mcverify.verdict import looks
 
 Array = NDArray[np.float64]
 
@@ -82,9 +81,9 @@ class World:
         return isinstance(self.law, Seeds)
 
     @property
-    def most(self) -> int:
-        """Blocks after which a case is left open."""
-        return MOST_RUNS if self.of_runs else looks()[-1][1]
+    def most(self) -> float:
+        """Blocks after which a case is left open, however far looks go."""
+        return MOST_RUNS if self.of_runs else math.inf
 
     @property
     def cost(self) -> int:

@@ -49,6 +49,8 @@ def sizes(world: World, blocks: int = 0) -> list[int]:
     """The chunks that are drawn: a small one twice, for what only a first call costs, and one that
     is larger if the world's chunks are, and has ``blocks`` if they do.
     """
+    if world.of_runs:
+        return [1, 1, 2]
     wanted = max(2, blocks, NUMBERS // (2 * world.tokens * world.d_k))
     large = world.chunk(1 << (wanted - 1).bit_length())
     small = max(1, large // APART)

@@ -95,3 +95,11 @@ def test_what_cannot_be_merged_is_kept_as_far_as_it_may_be(few_rows, monkeypatch
     assert finding.reason.startswith("one more look would keep over 4096 numbers")
     [finding] = run(never_decided(mean).cases(), LONG, jobs=1)
     assert finding.blocks == 2**14
+
+
+def test_looks_go_as_far_as_asked_where_rows_are_merged_and_as_far_as_they_fit_elsewhere():
+    long = Terms(max_blocks=2**30)
+    [case], [of_medians] = never_decided().cases(), never_decided(median).cases()
+    assert Trial(case, long).bearable(2)[-1] == 2**30
+    assert Trial(of_medians, long).bearable(2)[-1] == 2**22
+    assert Trial(case, Terms()).bearable(16)[-1] == 2**19
