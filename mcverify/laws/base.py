@@ -9,7 +9,7 @@ import numpy as np
 
 from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import Array, BlockMoments, Law, Of, Which
-from mcverify.laws.parameters import check
+from mcverify.laws.parameters import check_fields
 from mcverify.laws.score_contraction import quadratic_form, sum_of_alike
 from mcverify.laws.side import Side, Views
 
@@ -23,7 +23,7 @@ class LawBase:
     """
 
     def __post_init__(self) -> None:
-        check(self.kind, {field.name: field.type for field in fields(self)}, vars(self))
+        check_fields(self.kind, self)
 
     @property
     def coupled(self) -> bool:

@@ -6,9 +6,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from mcverify.laws.law import Rng, require
+from mcverify.laws.law import Rng
+from mcverify.laws.parameters import Positive, check_fields, checked
 from mcverify.laws.side import Array
 
 Distribution = Literal["normal", "uniform"]
@@ -34,19 +35,13 @@ class Initialisation:
     """
 
     name: str
-    scale: float
+    scale: Positive
     fan: Fan
     distribution: Distribution = "normal"
     matrix: Matrix = "model"
 
     def __post_init__(self) -> None:
-        require(0 < self.scale < math.inf,
-                f"initialisation {self.name}: the variance is {self.scale}/fan; it must be "
-                "positive and finite; use e.g. lecun()")
-        for value, known in ((self.fan, Fan), (self.distribution, Distribution),
-                             (self.matrix, Matrix)):
-            require(value in get_args(known), f"initialisation {self.name}: {value!r} is unknown; "
-                                              f"use one of {', '.join(map(repr, get_args(known)))}")
+        check_fields(self.name, self)
 
     @property
     def fourth_moment(self) -> float:
@@ -113,7 +108,8 @@ def uniform_fan_in() -> Initialisation:
     return Initialisation("uniform_fan_in", 1 / 3, "in", "uniform")
 
 
-def gaussian(std: float) -> Initialisation:
+@checked
+def gaussian(std: Positive) -> Initialisation:
     """N(0, std²) at every width, as BERT and GPT-2 have it with a std of 0.02.
 
     Raises ValueError unless std is positive and finite.
@@ -121,6 +117,4 @@ def gaussian(std: float) -> Initialisation:
     >>> str(gaussian(0.02)), round(gaussian(0.02).variance(768, 64) * 768, 12)
     ('gaussian-0.02', 0.3072)
     """
-    require(0 < std < math.inf, f"gaussian(std={std}): std must be positive and finite; use e.g. "
-                                "gaussian(0.02)")
     return Initialisation(f"gaussian-{std:.12g}", std**2, "none")

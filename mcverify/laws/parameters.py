@@ -6,9 +6,9 @@ By that a law refuses all else, and ``mcverify.strategies`` draws laws.
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
-from typing import Annotated, Any, ParamSpec, TypeVar, get_args
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 from mcverify.laws.law import Law
 
@@ -74,8 +74,16 @@ def check(kind: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> Non
         (of, rule), value = parts(hint), values[name]
         if of_laws(of):
             _check_law(kind, of, rule or Base(), value)
+        elif get_origin(of) is Literal and value not in get_args(of):
+            raise ValueError(f"{kind}({name}={value!r}): {name} must be one of "
+                             f"{', '.join(map(repr, get_args(of)))}")
         elif rule is not None and value is not None and value not in rule:
             raise ValueError(f"{kind}({name}={value!r}): {name} must be {rule.rule}")
+
+
+def check_fields(kind: str, made: Any) -> None:
+    """The same of a dataclass, by the annotations of its fields."""
+    check(kind, {field.name: field.type for field in fields(made)}, vars(made))
 
 
 def _check_law(kind: str, of: Any, rule: Base, law: Any) -> None:

@@ -31,10 +31,6 @@ class Rotary(LawBase):
     theta: Positive = 10000.0
     pairing: Literal["halves", "neighbours"] = "halves"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._turned(np.ones(2))  # refuses what it does not take
-
     def _turned(self, x: Array) -> Array:
         y = vectors.rotate(x, self.distance, self.theta, self.pairing)
         return np.asarray(y, np.float64)

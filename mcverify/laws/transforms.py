@@ -31,10 +31,6 @@ class Transformed(LawBase, ABC):
 
     base: Law
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.function(np.ones(1))  # refuses what it does not take
-
     @property
     def finite_moments(self) -> float:
         return math.inf
