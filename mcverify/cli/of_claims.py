@@ -1,5 +1,7 @@
 """The commands about claims and their results, which import what they need as they run."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 from typer import Argument, Option
@@ -7,7 +9,9 @@ from typer import Argument, Option
 from mcverify.cli import options as to
 from mcverify.cli import terminal
 from mcverify.cli.exits import Exit, refused, told, writing_to
+from mcverify.declare.claim import Claim
 from mcverify.declare.fault import UsageError
+from mcverify.judge.processes import Spread
 from mcverify.judge.worker import warm_up
 from mcverify.verdict import CASE_ERROR_RATE, MAX_BLOCKS, Terms
 
@@ -26,9 +30,11 @@ def run(
     verdict: to.Outcome = None,
     failed: to.Failed = False,
     body_limit: to.BodyLimit = None,
+    scheduler: to.Scheduler = None,
 ) -> Exit:
     """Judge claims and write results."""
-    if jobs != 1 and not names:  # a few names may be of calculations, which take no processes
+    # A few names may be of calculations, which take no processes.
+    if jobs != 1 and not names and not scheduler:
         warm_up()
     from mcverify.cli.selection import last_judged, select
     from mcverify.cli.suite import Suite
@@ -49,9 +55,30 @@ def run(
         terminal.show(f"left out: {len(slow)} claims that take long or need more packages, whose "
                       "results stay as they are; name them to judge them", stderr=True)
     terms = Terms(seed, error_rate, margin_scale, max_blocks)
-    suite = Suite(claims, Results(out), terms, jobs, part, body_limit, time_limit)
-    status = suite.run(resume)
+    with _spread(jobs, scheduler, claims) as spread:
+        suite = Suite(claims, Results(out), terms, spread, part, body_limit, time_limit)
+        status = suite.run(resume)
     return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
+
+
+@contextmanager
+def _spread(
+    jobs: int | None, scheduler: str | None, claims: Sequence[Claim]
+) -> Iterator[int | Spread | None]:
+    """The processes here, or the workers of a cluster."""
+    if scheduler is None:
+        yield jobs
+        return
+    if jobs is not None:
+        raise UsageError(f"--jobs {jobs}: with --scheduler it is the workers of the cluster that "
+                         "say how many calls are made at once; leave one of the two out")
+    from mcverify.judge.cluster import cluster
+
+    def tell(line: str) -> None:
+        terminal.show(f"mcverify: {line}", stderr=True)
+
+    with cluster(scheduler, claims, tell) as spread:
+        yield spread
 
 
 def list_(

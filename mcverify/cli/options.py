@@ -158,6 +158,10 @@ Seed = Annotated[int, Option(metavar="N", parser=_seed, help=(
 Jobs = Annotated[int | None, Option(
     metavar="N", parser=_whole(1), callback=_at_most_one_a_core, show_default=False,
     help="processes, on whose number no result depends; default: one a core")]
+Scheduler = Annotated[str | None, Option(
+    "--scheduler", metavar="ADDRESS", show_default=False, help=(
+        "the dask scheduler, e.g. tcp://10.0.0.1:8786, whose workers measure instead of processes "
+        "here; needs mcverify[dask]"))]
 BodyLimit = Annotated[float | None, Option(
     "--body-limit", metavar="TIME", parser=duration, show_default=False, help=(
         "the most that a body may take for a chunk of draws, e.g. 60s; a case that takes longer is "

@@ -21,7 +21,7 @@ def imported(file: Path, changed: int) -> tuple[Path, ...]:
     asked, since no worker needs it; ``changed`` is when the file was. An import by a name that the
     program makes up is not seen.
     """
-    waiting, found = [file], {file: None}
+    waiting, found, before = [file], {file: None}, set(sys.modules)
     sys.path.insert(0, str(file.parent))
     try:
         while waiting:
@@ -31,6 +31,9 @@ def imported(file: Path, changed: int) -> tuple[Path, ...]:
                     waiting.append(place)
     finally:
         sys.path.remove(str(file.parent))
+        for new in set(sys.modules) - before:  # another folder's may have the same name
+            if Path(getattr(sys.modules[new], "__file__", None) or "") in found:
+                del sys.modules[new]
     return tuple(found)
 
 

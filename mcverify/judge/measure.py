@@ -4,6 +4,7 @@ import ctypes
 import pickle
 import random
 import traceback
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ Array = NDArray[np.float64]
 # function from pickle. A claim that no file holds (changed by dataclasses.replace, or typed at a
 # prompt) goes by value.
 Reference = tuple[Path | Claim, str, int]
+locate: Callable[[Path], Path] = Path  # where that file is here; set on other machines
 
 
 def refer(case: Case) -> Reference:
@@ -49,7 +51,7 @@ def resolve(reference: Reference) -> Case:
     """The case that a reference stands for."""
     held, name, index = reference
     claim = held if isinstance(held, Claim) else next(
-        claim for claim in load(held).claims if claim.name == name)
+        claim for claim in load(locate(held)).claims if claim.name == name)
     return _all(claim)[index]
 
 

@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 from mcverify.judge.worker import TICK, Function, Worker, noting
 
 Calls = Iterable[tuple[Any, ...]]  # their arguments
-Progress = Callable[[], tuple[float, float]]  # the step of a call, and since when it is at it
+# The step of a call, nan where that is not known, and since when it is at it.
+Progress = Callable[[], tuple[float, float]]
 OnBegin = Callable[[int, Progress], None]  # of a call's index and what tells how far it is
 Spread = Callable[..., Iterator[tuple[int, Any]]]
 
@@ -65,12 +66,12 @@ def cores() -> int:
         return allowed or 1
 
 
-def _ignore(*_: Any) -> None:
+def ignore(*_: Any) -> None:
     """Where nobody waits."""
 
 
 def _calls_here(
-    made: list[Worker], function: Function, calls: Calls, on_begin: OnBegin = _ignore,
+    made: list[Worker], function: Function, calls: Calls, on_begin: OnBegin = ignore,
     limit: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
     if limit:
@@ -85,7 +86,7 @@ def _calls_here(
 
 
 def _calls_in(
-    made: list[Worker], function: Function, calls: Calls, on_begin: OnBegin = _ignore,
+    made: list[Worker], function: Function, calls: Calls, on_begin: OnBegin = ignore,
     limit: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
     waiting = iter(enumerate(calls))

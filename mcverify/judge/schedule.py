@@ -172,6 +172,8 @@ class Schedule:
 
         def now() -> tuple[str, float]:
             far, since = progress()
+            if math.isnan(far):
+                return f"a chunk of {trials[0].case}", since
             step = math.floor(far)
             done = f" ({far - step:.0%})" if far > step >= 0 else ""
             # A moment after the call's end it may be that of the next one.
@@ -225,7 +227,11 @@ class Schedule:
         """What a call tells of each trial; None for those that it is made for once more."""
         if isinstance(result, Killed):
             message = f"its process was killed ({result.how})"
-            if result.step < 0:  # while drawing, for which no single trial is to blame
+            if result.step is None and len(task.trials) > 1:  # nobody knows which: one by one
+                task.group.awaited += len(task.trials)
+                self.again += [replace(task, trials=(trial,)) for trial in task.trials]
+                return [None] * len(task.trials)
+            if result.step in (None, -1):  # while drawing, for which no single trial is to blame
                 return [message] * len(task.trials)
             # The others look at the same draws, which have harmed none of them.
             others = tuple(trial for step, trial in enumerate(task.trials) if step != result.step)

@@ -44,11 +44,12 @@ Far = MutableSequence[float]
 class Killed(NamedTuple):
     """What stands for the result of a call whose process died: how, and how far it had come.
 
-    ``step`` is the last number that the call gave to ``note_step``, -1 if none.
+    ``step`` is the last number that the call gave to ``note_step``, -1 if none, and None where it
+    is lost.
     """
 
     how: str
-    step: int
+    step: int | None
 
 
 def note_step(number: int) -> None:
@@ -119,11 +120,11 @@ class Worker:
                     kind, value = self.pipe.recv()
                     return kind, value
             self.process.join(1)
-            step, code = int(self.far[0]), self.process.exitcode
+            step, code = math.floor(self.far[0]), self.process.exitcode
             how = "" if code is None else signal.Signals(-code).name if code < 0 else "EXIT"
             how += f"({code})"
         else:
-            since, step = self.far[1], int(self.far[0])
+            since, step = self.far[1], math.floor(self.far[0])
             if not limit or time.monotonic() - since <= limit:
                 return None
             how = f"a body or a law took {over(limit)}"
