@@ -13,7 +13,7 @@ import mcverify
 
 PACKAGE = Path(mcverify.__file__).parent
 EXTRAS = {"matplotlib": "plot", "jinja2": "report", "pytest": "test", "hypothesis": "test",
-          "torch": "torch"}
+          "torch": "torch", "distributed": "dask"}
 
 
 def imported():
