@@ -1,9 +1,10 @@
-"""Fourth moments of q·k from what is known of q and of k, as expectations of polynomials.
+"""Moments of q·k up to the fourth from what is known of q and of k, or of both together.
 
 A law says of either side x = r·Az + m (``laws.side.Image``). With M = A_q'A_k, a = A_q'm_k and
 b = A_k'm_q, a score less its mean is s = X'MY + a·X + b·Y, where X = r_q z_q and Y = r_k z_k are
-independent. Given X it is u·Y + v with u = M'X + b and v = a·X, so E[s² | X] = |u|² + v²; all that
-follow are expectations of polynomials in X of independent coordinates with known moments.
+independent. Given X it is u·Y + v with u = M'X + b and v = a·X, so E[s² | X] = |u|² + v²; those of
+different tokens are expectations of polynomials in X of independent coordinates with known moments.
+A token's score with itself is a sum of terms that are alike, or a form in one z.
 """
 
 import math

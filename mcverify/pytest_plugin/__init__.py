@@ -60,28 +60,25 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """A claim file in a collected folder; one that is named itself comes by the next hook."""
-    if parent.session.isinitpath(file_path) or not _is_claim_file(file_path, parent.config):
-        return None
-    from mcverify.pytest_plugin.items import ClaimFile
-
-    return ClaimFile.from_parent(parent, path=file_path)
+    return None if parent.session.isinitpath(file_path) else _claim_file(file_path, parent)
 
 
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Collector | None:
     """A claim file that is named itself; one that holds tests as well is pytest's."""
-    if not _is_claim_file(module_path, parent.config) or HAS_TESTS.search(module_path.read_bytes()):
+    return (None if HAS_TESTS.search(module_path.read_bytes()) else
+            _claim_file(module_path, parent))
+
+
+def _claim_file(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if (not any(path.match(name) for name in CLAIM_FILES)
+            or any(path.match(name) for name in parent.config.getini("python_files"))
+            or b"mcverify" not in path.read_bytes()):
         return None
     from mcverify.pytest_plugin.items import ClaimFile
 
-    return ClaimFile.from_parent(parent, path=module_path)
-
-
-def _is_claim_file(path: Path, config: pytest.Config) -> bool:
-    return (any(path.match(name) for name in CLAIM_FILES)
-            and not any(path.match(name) for name in config.getini("python_files"))
-            and b"mcverify" in path.read_bytes())
+    return ClaimFile.from_parent(parent, path=path)
 
 
 def pytest_pycollect_makeitem(
