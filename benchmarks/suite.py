@@ -7,6 +7,8 @@ what drawing the numbers and the matrix products alone cost.
 """
 
 import argparse
+import os
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -25,6 +27,7 @@ from mcverify.declare import discover  # noqa: E402
 from mcverify.judge import measure, trial  # noqa: E402
 from mcverify.judge.atlas import atlas  # noqa: E402
 from mcverify.judge.run import run  # noqa: E402
+from mcverify.judge.worker import ENVIRONMENT  # noqa: E402
 from mcverify.judge.world import World  # noqa: E402
 from mcverify.statistic import Statistic  # noqa: E402
 
@@ -87,7 +90,7 @@ def watch_everything(clock: Clock) -> None:
     def shared(_: Chunk, name: Any, *__: Any) -> str:
         return "weights" if isinstance(name, tuple) else "products"
 
-    clock.watch(World, "draw", for_world)
+    clock.watch(World, "chunk_at", for_world)
     clock.watch(measure, "check_law", "checks")
     clock.watch(measure, "_check_body", "checks")
     clock.watch(measure, "_outcome", for_case)
@@ -98,7 +101,16 @@ def watch_everything(clock: Clock) -> None:
     clock.watch(trial.Trial, "without_drawing", "predictions")
 
 
+def as_in_a_worker() -> None:
+    """Begin again with the settings of memory and threads that a run gives its processes."""
+    missing = {name: value for name, value in ENVIRONMENT.items() if name not in os.environ}
+    if missing:
+        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", "suite", *sys.argv[1:]],
+                  os.environ | missing)
+
+
 def main() -> None:
+    as_in_a_worker()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="claims (default: all, and the atlas)")
     parser.add_argument("--top", type=int, default=15, help="rows of worlds and of claims")
