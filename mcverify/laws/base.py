@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
@@ -73,6 +74,10 @@ class LawBase:
 
     def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
         """What is known of a block of dependent tokens: see ``laws.block_moments``."""
+        return None
+
+    def through(self, function: Callable[[Array], Array]) -> "LawBase | None":
+        """The law of vectors after a function of one, if it is of the same kind."""
         return None
 
     def coordinate_products(self) -> tuple[float, ...] | None:

@@ -1,7 +1,8 @@
 """Laws that draw the tokens of real queries and keys again."""
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -113,6 +114,9 @@ class Measured(LawBase):
         variance = float(shares @ [each.mean for each in squares])
         return BlockMoments(mean, variance, float(shares @ [each.square for each in means]),
                             float(shares @ [each.square for each in squares]) - variance**2)
+
+    def through(self, function: Callable[[Array], Array]) -> "Measured":
+        return replace(self, q=function(self.q), k=function(self.k))
 
     def _require_width(self, d_k: int) -> None:
         if d_k != self.d_k:

@@ -6,7 +6,7 @@ declared where symmetry or a closed form gives them exactly, and are nan elsewhe
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -16,7 +16,6 @@ from mcverify.laws.base import LawBase, known
 from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which
 from mcverify.laws.normed_axes import Axes
 from mcverify.laws.parameters import Positive, Range
-from mcverify.laws.real_tokens import Measured
 from mcverify.laws.side import Array, Image, Side, Sizes
 
 LARGEST_BOUND = 1e3  # nothing is left of the known tails here, and squares do not overflow
@@ -71,10 +70,8 @@ class Transformed(LawBase, ABC):
 
     def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
         """Tokens of arrays stay tokens of arrays."""
-        if not isinstance(self.base, Measured):
-            return None
-        q, k = self.function(self.base.q), self.function(self.base.k)
-        return replace(self.base, q=q, k=k).block_moments(d_k, tokens, of, width)
+        law = known(self.base).through(self.function)
+        return None if law is None else law.block_moments(d_k, tokens, of, width)
 
     def side(self, which: Which, d_k: int) -> Side:
         x = known(self.base).side(which, d_k)
