@@ -29,6 +29,9 @@ def run(
     time_limit: to.TimeLimit = None,
     verdict: to.Outcome = None,
     failed: to.Failed = False,
+    changed: Annotated[bool, Option("--changed", help=(
+        "only claims whose source, or what their results depend on, has changed since those"))] = (
+            False),
     body_limit: to.BodyLimit = None,
     scheduler: to.Scheduler = None,
 ) -> Exit:
@@ -36,12 +39,13 @@ def run(
     # A few names may be of calculations, which take no processes.
     if jobs != 1 and not names and not scheduler:
         warm_up()
-    from mcverify.cli.selection import last_judged, select
+    from mcverify.cli.selection import last_judged, only_changed, select
     from mcverify.cli.suite import Suite
     from mcverify.results.folder import Results
 
+    results = Results(out)
     if verdict or failed:
-        claims, faults = last_judged(names or [], Results(out), verdict, failed)
+        claims, faults = last_judged(names or [], results, verdict, failed)
         if not claims:
             terminal.show("nothing to run: " + (f"no claim was judged {verdict}" if verdict else
                                                 "every claim was judged as declared"))
@@ -54,9 +58,14 @@ def run(
     if not part and (slow := [claim for claim in claims if claim.slow]):
         terminal.show(f"left out: {len(slow)} claims that take long or need more packages, whose "
                       "results stay as they are; name them to judge them", stderr=True)
+    kept = None
+    if changed:
+        slow = [claim for claim in claims if claim.slow and not part]
+        again, kept = only_changed([claim for claim in claims if claim not in slow], results)
+        claims = [*again, *slow]
     terms = Terms(seed, error_rate, margin_scale, max_blocks)
     with _spread(jobs, scheduler, claims) as spread:
-        suite = Suite(claims, Results(out), terms, spread, part, body_limit, time_limit)
+        suite = Suite(claims, results, terms, spread, part, body_limit, time_limit, kept)
         status = suite.run(resume)
     return Exit.BAD_USAGE if faults and status is not Exit.INTERRUPTED else status
 

@@ -7,11 +7,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mcverify.cli.options import claim_files
+from mcverify.cli.terminal import show
 from mcverify.declare.claim import Claim, statement_ids
 from mcverify.declare.discover import Found, packages, survey, themes
 from mcverify.declare.fault import UsageError
 from mcverify.judge.finding import ERROR
 from mcverify.results.folder import Results
+from mcverify.results.sources import why_changed
 
 
 def select(
@@ -89,6 +91,18 @@ def last_judged(
     others = results.namesakes(claims)
     return [claim for claim in claims if claim.name in rows and not others[claim]
             and wanted(rows[claim.name])], faults
+
+
+def only_changed(
+    claims: Sequence[Claim], results: Results
+) -> tuple[list[Claim], list[Claim]]:
+    """The claims that are to be judged again, of which is told why, and those that need not be."""
+    why = why_changed(claims, results)
+    reasons = ", ".join(f"{count} for {reason}" for reason, count in Counter(why.values()).items())
+    kept = [claim for claim in claims if claim not in why]
+    show(f"changed: {len(why)} of {len(claims)} claims are judged"
+         + (f" ({reasons})" if why else "") + f", {len(kept)} are kept", stderr=True)
+    return list(why), kept
 
 
 def _named(word: str, known: Sequence[Claim]) -> list[Claim]:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain
@@ -21,6 +21,7 @@ from mcverify.judge.run import run
 from mcverify.results.folder import Results
 from mcverify.results.journal import Journal
 from mcverify.results.ledger import ledger
+from mcverify.results.sources import sources_of, sources_of_the_atlas
 from mcverify.verdict import Terms, Verdict, check_budget
 
 
@@ -30,7 +31,8 @@ class Suite:
 
     ``part`` says that they are not all there are, so that results of others stay as they are. If
     they are, the slow ones are left out, and theirs stay as well. So do rows of claims that cannot
-    be measured here for want of a module.
+    be measured here for want of a module, and of those that are ``kept``, since they would come out
+    the same.
     """
 
     claims: list[Claim]
@@ -40,6 +42,7 @@ class Suite:
     part: bool
     limit: float | None = None  # seconds a body may take for a chunk
     time_limit: float | None = None  # seconds from here on
+    kept: Sequence[Claim] | None = None  # None if nobody has looked for such
     judged: dict[Claim, list[Finding]] = field(default_factory=dict, init=False)
     spared: set[Claim] = field(default_factory=set, init=False)
     finished: int = field(default=0, init=False)  # cases, of claims that are not judged yet as well
@@ -47,9 +50,10 @@ class Suite:
     over: threading.Event = field(default_factory=threading.Event, init=False)  # the time limit
 
     def __post_init__(self) -> None:
-        self.all = self.claims
+        self.all = [*self.claims, *(self.kept or [])]
         if not self.part:
             self.claims = [claim for claim in self.claims if not claim.slow]
+        self.sources = {claim: sources_of(claim) for claim in self.claims}
         self.cases = []
         with patient() as watch:
             for claim in self.claims:
@@ -81,7 +85,7 @@ class Suite:
                  f"{self.finished} of {len(self.cases)} cases are kept; the same command with "
                  "--resume goes on", stderr=True)
             return Exit.INTERRUPTED
-        return status(self.judged)
+        return status(self.judged, self.kept or ())
 
     def _needs(self) -> list[str]:
         """The packages that judged claims need besides, and have."""
@@ -140,8 +144,9 @@ class Suite:
         if complete:
             for file in self.results.prune(claim.name for claim in self.all):
                 show(f"removed {file}, whose claim is gone", stderr=True)
-        self.results.write_verdicts({claim: findings for claim, findings in self.judged.items()
-                                     if claim not in self.spared})
+        written = {claim: findings for claim, findings in self.judged.items()
+                   if claim not in self.spared}
+        self.results.write_verdicts(written, [self.sources[claim] for claim in written])
         if self.spared:
             show(f"{self.results.folder} keeps what was measured of "
                  f"{', '.join(sorted(claim.name for claim in self.spared))}, which cannot be "
@@ -151,19 +156,25 @@ class Suite:
             show(f"{self.results.folder} keeps results of {', '.join(stale)}, which its file no "
                  "longer has; `mcverify prune` removes them", stderr=True)
         if complete:
-            from mcverify.judge.atlas import atlas
-
-            with console(stderr=True).status("saturation atlas"):
-                table = atlas(self.terms.seed, self.jobs)
-            self.results.write_table(self.results.claims / f"{ATLAS}.csv", table)
+            self._write_atlas()
         if complete or self.results.file("ledger").exists():
             self.results.write_table(self.results.folder / "ledger.csv",
                                      ledger(self.results.read("verdicts")))
 
+    def _write_atlas(self) -> None:
+        from mcverify.judge.atlas import atlas
 
-def status(judged: Mapping[Claim, list[Finding]]) -> Exit:
+        made_of, file = sources_of_the_atlas(ATLAS), self.results.file(ATLAS)
+        if self.kept is None or made_of not in self.results.read("sources") or not file.exists():
+            with console(stderr=True).status("saturation atlas"):
+                table = atlas(self.terms.seed, self.jobs)
+            self.results.write_table(file, table)
+            self.results.write_verdicts({}, [made_of])
+
+
+def status(judged: Mapping[Claim, list[Finding]], kept: Sequence[Claim] = ()) -> Exit:
     """The exit status that a run's findings deserve: a claim that nothing refutes is undecided."""
     wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
     if any(f.verdict is not Verdict.INCONCLUSIVE and not f.broken for f in wrong):
         return Exit.CONTRADICTED
-    return Exit.UNDECIDED if wrong or without_controls(judged) else Exit.AS_DECLARED
+    return Exit.UNDECIDED if wrong or without_controls([*judged, *kept]) else Exit.AS_DECLARED

@@ -5,11 +5,14 @@ import importlib.util
 import sys
 import sysconfig
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 INSTALLED = [Path(sysconfig.get_path(name)).resolve() for name in
              ("stdlib", "platstdlib", "purelib", "platlib")]
+PACKAGE = Path(__file__).resolve().parents[1]
 CALLS = ("import_module", "__import__")  # which import the module that a text names
 
 
@@ -45,7 +48,7 @@ def _imports(file: Path) -> Iterator[Path]:
         return
     names: dict[str, None] = {}
     for node in nodes:
-        for name in _names(node):
+        for name in names_in(node):
             parts = name.split(".")
             names |= dict.fromkeys(".".join(parts[:end]) for end in range(1, len(parts) + 1))
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -53,10 +56,10 @@ def _imports(file: Path) -> Iterator[Path]:
             folder = up.joinpath(*(node.module or "").split("."))
             for place in (folder, *(folder / alias.name for alias in node.names)):
                 yield from filter(Path.is_file, (Path(f"{place}.py"), place / "__init__.py"))
-    yield from filter(None, map(_place_of, names))
+    yield from filter(None, map(place_of, names))
 
 
-def _names(node: ast.AST) -> Iterator[str]:
+def names_in(node: ast.AST) -> Iterator[str]:
     """The modules that a statement or a call names; what it takes from one may be one, too."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
@@ -69,17 +72,23 @@ def _names(node: ast.AST) -> Iterator[str]:
             yield text.lstrip(".")
 
 
-def _place_of(name: str) -> Path | None:
-    """The file of a module that is not installed; None for one that is, or is not found."""
-    place, whole = Path(), name.partition(".")[0]
-    if whole == "mcverify":
+def place_of(name: str) -> Path | None:
+    """The file of a module that is not installed; None for one that is, or is not found.
+
+    Nothing is imported, since modules of other folders may have the same names.
+    """
+    parts, inside = name.split("."), None
+    if parts[0] == "mcverify":
         return None
-    for part in dict.fromkeys((whole, name)):  # to find a part imports the whole
-        try:
-            spec = importlib.util.find_spec(part)
-        except (ImportError, ValueError):
-            return None
+    for end in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:end]), inside)
+        if spec is None and end == 1:  # of a package that is installed as it stands elsewhere
+            with suppress(ImportError, ValueError):
+                spec = importlib.util.find_spec(parts[0])
         place = Path(spec.origin).resolve() if spec and spec.origin else Path()
-        if any(place.is_relative_to(home) for home in INSTALLED):
+        if spec is None or any(place.is_relative_to(home) for home in INSTALLED):
+            return None
+        inside = spec.submodule_search_locations
+        if inside is None and end < len(parts):
             return None
     return place if place.suffix == ".py" and place.is_file() else None

@@ -30,7 +30,7 @@ WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is dra
 COLUMNS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
            "claimed_high", "verdict", "expected", "basis", "reason")
 ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
-RESERVED = ("verdicts", "controls", "ledger", "selfcheck", ATLAS)
+RESERVED = ("verdicts", "controls", "sources", "ledger", "selfcheck", ATLAS)
 NAMES = ("claim", "case")  # the columns that tables of several claims begin with
 DEFAULTS: dict[str, tuple[Any, ...]] = {"law": laws.STANDARD, "d_k": (1, 8, 64, 512)}
 MAX_CASES = round(SUITE_ERROR_RATE / CASE_ERROR_RATE)

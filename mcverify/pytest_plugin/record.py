@@ -83,6 +83,8 @@ class Record:
         """Write the tables of the claims of which every case was judged."""
         if not (self.results and self.entries):
             return
+        from mcverify.results.sources import sources_of
+
         judged: dict[Claim, list[Finding]] = {}
         for finding in map(_finding, self.entries.values()):
             judged.setdefault(finding.case.claim, []).append(finding)
@@ -90,7 +92,7 @@ class Record:
                  if len(findings) == len(claim.cases()) + len(claim.control_cases())}
         for claim, findings in whole.items():
             self.results.write_claim(claim, findings)
-        self.results.write_verdicts(whole)
+        self.results.write_verdicts(whole, map(sources_of, whole))
         self.results.write_run(self.terms, seconds=time.monotonic() - self.started,
                                cases=len(self.entries))
         part = sorted(claim.name for claim in judged if claim not in whole)

@@ -31,7 +31,10 @@ VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases
                    "refuted", "inconclusive", "errors", "blocks", "detects", "controls",
                    "controls_refuted", "basis", "origin")
 NEWER = ("basis", "origin")  # columns that older tables do not have
+SOURCE_COLUMNS = ("claim", "source", "imports", "laws", "theory", "attention", "statistic", "judge",
+                  "packages")
 CONTROL_COLUMNS = ("claim", "case", *(name for name in COLUMNS if name != "expected"))
+TABLES = {"verdicts": VERDICT_COLUMNS, "controls": CONTROL_COLUMNS, "sources": SOURCE_COLUMNS}
 
 
 def case_row(finding: Finding) -> dict[str, str]:
@@ -160,19 +163,24 @@ class Results:
         self._write(file, _csv([{column: cell(value) for column, value in row.items()}
                                 for row in frame.to_dict("records")], list(frame.columns)))
 
-    def write_verdicts(self, judged: Mapping[Claim, list[Finding]]) -> None:
-        """verdicts.csv, a row a claim, and controls.csv, a row a near miss, sorted by name.
+    def write_verdicts(
+        self, judged: Mapping[Claim, list[Finding]], sources: Iterable[dict[str, str]] = ()
+    ) -> None:
+        """verdicts.csv, a row a claim, controls.csv, a row a near miss, sorted by name; what they
+        were judged by in sources.csv.
 
         The rows of claims that are not judged now are kept.
         """
-        names = {claim.name for claim in judged}
+        names, sources = {claim.name for claim in judged}, [*sources]
         verdicts = [verdict_row(claim, findings, self.home)
                     for claim, findings in judged.items()]
         controls = [control_row(finding) for findings in judged.values()
                     for finding in findings if finding.case.control]
         for table, rows, columns in (("verdicts", verdicts, VERDICT_COLUMNS),
-                                     ("controls", controls, CONTROL_COLUMNS)):
-            rows += [row for row in self.read(table) if row["claim"] not in names]
+                                     ("controls", controls, CONTROL_COLUMNS),
+                                     ("sources", sources, SOURCE_COLUMNS)):
+            gone = names | {row["claim"] for row in rows}
+            rows += [row for row in self.read(table) if row["claim"] not in gone]
             rows.sort(key=lambda row: (row["claim"], row.get("case", "")))
             self._write(self.folder / f"{table}.csv", _csv(rows, columns))
 
@@ -208,7 +216,7 @@ class Results:
 
     def forget(self, names: Collection[str]) -> None:
         """Remove the rows and the files of claims of these names."""
-        for table, columns in (("verdicts", VERDICT_COLUMNS), ("controls", CONTROL_COLUMNS)):
+        for table, columns in TABLES.items():
             rows = [row for row in self.read(table) if row["claim"] not in names]
             self._write(self.folder / f"{table}.csv", _csv(rows, columns))
         for name in names:
@@ -225,8 +233,7 @@ class Results:
         DamagedError if it is not whole, or has not as many cases as verdicts.csv tells of.
         """
         file = self.file(table)
-        columns = {"verdicts": VERDICT_COLUMNS, "controls": CONTROL_COLUMNS}.get(
-            table, () if table in RESERVED else CASES)
+        columns = TABLES.get(table, () if table in RESERVED else CASES)
         rows = read_rows(file, [name for name in columns if name not in NEWER]
                          ) if file.exists() else []
         if table not in RESERVED:

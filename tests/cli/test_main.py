@@ -94,8 +94,9 @@ def test_files_are_the_same_for_any_number_of_jobs_and_any_selection(mine):
     for part in (FALSE, OPEN, TRUE):
         main(["run", mine(part), "--jobs", "1", "--out", "apart"])
     assert contents("one") == contents("two") == contents("apart")
-    assert set(contents("one")) == {"verdicts.csv", "controls.csv", "claims/true_claim.csv",
-                                    "claims/false_claim.csv", "claims/open_claim.csv"}
+    assert set(contents("one")) == {
+        "verdicts.csv", "controls.csv", "sources.csv", "claims/true_claim.csv",
+        "claims/false_claim.csv", "claims/open_claim.csv"}
     assert json.loads(Path("one/run.json").read_text())["seed"] == 0
 
 
@@ -284,5 +285,6 @@ def test_ctrl_c_keeps_what_was_finished(mine, jobs):
     assert process.returncode == 130, err
     assert re.search(r"interrupted: 1 of 2 claims are finished, and [678] of 9 cases are kept", err)
     assert "Traceback" not in err
-    assert set(contents("results")) == {"verdicts.csv", "controls.csv", "claims/true_claim.csv"}
+    assert set(contents("results")) == {"verdicts.csv", "controls.csv", "sources.csv",
+                                        "claims/true_claim.csv"}
     assert list(pd.read_csv("results/verdicts.csv")["claim"]) == ["true_claim"]

@@ -94,7 +94,7 @@ def test_a_pipe_that_is_closed_changes_neither_results_nor_the_status(mine, stre
     assert (b"--jobs 99" if stream == "stdout" else b"REFUTED") in printed
     assert b"Traceback" not in printed
     assert {file.name for file in Path("results").rglob("*.csv")} == {
-        "verdicts.csv", "controls.csv", "named.csv"}
+        "verdicts.csv", "controls.csv", "sources.csv", "named.csv"}
 
 
 def test_help_that_nobody_reads_is_no_fault():

@@ -346,7 +346,7 @@ def reference(folder, capsys):
     file = folder.write("claim_mine.py", HEAD, TRUE, FALSE, OPEN, RAISING)
     assert main(["run", str(file), "--out", "reference", "--jobs", "1"]) == 1
     found = tables(Path("reference"))
-    assert set(found) == {"verdicts.csv", "controls.csv", *(
+    assert set(found) == {"verdicts.csv", "controls.csv", "sources.csv", *(
         f"claims/{name}_claim.csv" for name in ("true", "false", "open", "raising"))}
     return found
 
