@@ -42,4 +42,5 @@ def windows(
     """(count, length + 1) characters from random places of the text."""
     of = pieces()[int(held_out)]
     piece, start = rng.integers(len(of), size=count), rng.integers(PIECE - length, size=count)
-    return of[piece[:, None], start[:, None] + np.arange(length + 1)]
+    found: NDArray[np.int64] = of[piece[:, None], start[:, None] + np.arange(length + 1)]
+    return found
