@@ -19,7 +19,7 @@ ROOMS = [*FLOW, *TOOLS, *LAST]
 
 def files_of(room):
     single = PACKAGE / f"{room}.py"
-    return [single] if single.exists() else sorted((PACKAGE / room).glob("*.py"))
+    return [single] if single.exists() else sorted((PACKAGE / room).rglob("*.py"))
 
 
 def imported(file):
