@@ -176,19 +176,23 @@ def test_setting_a_global_state_around_a_run_changes_nothing(mine):
 
 
 LOOPER = '''
+import time
+
 @claim(mean, equals=0, within=absolute(0.5), over=WORLD)
 def looper(q, d_k):
     """At d_k = 8 it never returns."""
     while d_k == 8:
-        pass
+        time.sleep(0.01)
     return q
 '''
 NEVER = '''
+import time
+
 def never():
     while True:
         try:
             while True:
-                pass
+                time.sleep(0.01)
         except Exception:
             raise
 '''
