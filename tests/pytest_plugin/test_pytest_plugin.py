@@ -62,7 +62,9 @@ PLUGIN = ["-p", "mcverify.pytest_plugin"]
 XDIST = ["-p", "xdist"]
 # A process that has imported what is slow to import, and forks one for each session.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["pytest", "mcverify.cli.suite", "mcverify.cli.main"])
+PROCESSES.set_forkserver_preload([
+    *(name for name in sys.modules if name.startswith("_pytest.")), "scipy.sparse",
+    "mcverify.cli.suite", "mcverify.cli.main"])
 
 
 class Session(NamedTuple):
@@ -466,7 +468,9 @@ def test_once_installed_the_plugin_needs_no_option(folder):
 
 def test_a_file_of_tests_may_look_at_claims_of_others(folder):
     folder.write("test_mine.py", "from mcverify import discover\n"
-                 "found = [each for each in discover() if each.name == 'hand_slope'][0]\n"
+                 "from mcverify.declare.discover import BUILT_IN\n"
+                 "found, = [each for each in discover(BUILT_IN / 'hand.py')\n"
+                 "          if each.name == 'hand_slope']\n"
                  "def test_of_it(): assert found.sentence\n")
     session = folder.pytest("-rA", "test_mine.py")
     assert session.outcomes() == {"test_mine.py::test_of_it": "PASSED"}
