@@ -29,6 +29,7 @@ COMMANDS: dict[str, Callable[..., Exit]] = {
     "ledger": of_claims.ledger,
     "replay": of_claims.replay,
     "prune": of_claims.prune,
+    "compare": of_claims.compare,
     "diagnose": of_tools.diagnose,
     "probe": of_tools.probe,
     "check-claim": of_tools.check_claim,

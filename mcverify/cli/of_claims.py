@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
@@ -170,3 +171,18 @@ def replay(
         terminal.show(row)
     told(faults)
     return Exit.CONTRADICTED if any(row.differences for row in rows) else Exit.AS_DECLARED
+
+
+def compare(
+    old: Annotated[Path, Argument(metavar="OLD", help="a folder of results")],
+    new: Annotated[Path, Argument(metavar="NEW", help="another one")],
+) -> Exit:
+    """List what differs between two results folders by more than chance."""
+    from mcverify.cli.report import differences_table
+    from mcverify.results.compare import compare
+    from mcverify.results.folder import Results
+
+    with refused():
+        found = compare(Results(old), Results(new))
+    differences_table(found)
+    return Exit.CONTRADICTED if found.differences else Exit.AS_DECLARED

@@ -19,6 +19,7 @@ from mcverify.judge.finding import (
     run_command,
     without_controls,
 )
+from mcverify.results.compare import Comparison
 from mcverify.results.folder import Results
 from mcverify.statistic import Basis
 from mcverify.verdict import COLOURS, Terms, budget, overall
@@ -89,6 +90,26 @@ def _bases(found: list[Finding]) -> str:
     return (f"on a theorem rest {sum(theorems.values())} of {sum(counts.values())} cases ("
             + ", ".join(f"{name} {count}" for name, count in theorems.items())
             + f"), calibrated are {counts[Basis.CALIBRATED]}")
+
+
+def differences_table(found: Comparison) -> None:
+    """Print what differs between two folders, a row each, and what that rests on."""
+    rows = [([each.claim, each.case, each.what, each.old or "-", each.new or "-"], None)
+            for each in found.differences]
+    if rows:
+        console().print(_table(["claim", "case", "differs", "old", "new"], rows))
+        show("")
+    show(f"compared {found.claims} claims and {found.cases} cases with near misses; differ: "
+         f"verdicts {found.count('verdict')}, declarations {found.count('declared')}, estimates "
+         f"{found.count('estimate')}; only in one: {found.count('there')}")
+    show("an estimate is told if the measured intervals are disjoint; of one and the same truth "
+         f"that happens to any with a probability of at most {found.rate:.2g}, as far as the "
+         "intervals hold")
+    if found.same_draws:
+        show(f"of one seed are {found.same_draws} cases, whose draws are not independent: by the "
+             f"same code they have the same digits; of {found.moved} they differ")
+    if found.terms:
+        show(f"judged on other terms: {', '.join(found.terms)}")
 
 
 def claims_table(claims: Iterable[Claim]) -> None:

@@ -93,7 +93,7 @@ def test_bad_usage_is_one_line_and_writes_nothing(
 
 def test_more_processes_than_cores_are_told_and_not_started(mine, monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(suite, "run", lambda cases, terms, jobs, watch, limit: (
+    monkeypatch.setattr(suite, "run", lambda cases, terms, jobs, watch, limit, memory: (
         asked.append(jobs), run(cases, terms, 1, watch, limit))[1])
     for cores, jobs, most in ((1, "1000", 2), (4, "5", 4), (4, "4", 4), (4, "1", 1)):
         monkeypatch.setattr(options, "cores", lambda cores=cores: cores)

@@ -1,0 +1,157 @@
+"""From two results folders to what differs between them by more than chance."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+
+from mcverify.declare.fault import UsageError
+from mcverify.declare.rules import COLUMNS
+from mcverify.results.folder import Results
+from mcverify.results.reader import CASES, check_count, read_rows, read_terms
+
+ROUNDING = 5e-6  # of a number with six significant digits, in proportion
+Row = Mapping[str, str]
+Key = tuple[str, str]  # a claim and a case of it, "" for the claim itself
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is otherwise in the new folder, of a claim or, if it has a name, of a case.
+
+    ``what`` is "verdict", "declared", "estimate", or "there" for what only one folder has.
+    """
+
+    claim: str
+    case: str
+    what: str
+    old: str
+    new: str
+
+
+@dataclass
+class Comparison:
+    """The differences of two folders, and of what they were looked for.
+
+    Attributes
+    ----------
+    claims, cases : how many both folders have; near misses are among the cases.
+    rate : how often at most one of the estimates would be among the differences by chance.
+    same_draws : how many cases have one seed in both folders; moved : of those, how many have
+        another estimate, standard error or number of blocks, which no chance does.
+    terms : what else the folders were judged by, where it differs.
+    """
+
+    differences: list[Difference] = field(default_factory=list)
+    claims: int = 0
+    cases: int = 0
+    rate: float = 0.0
+    same_draws: int = 0
+    moved: int = 0
+    terms: list[str] = field(default_factory=list)
+
+    def count(self, what: str) -> int:
+        """How many differences are of a kind."""
+        return sum(each.what == what for each in self.differences)
+
+
+def compare(old: Results, new: Results) -> Comparison:
+    """Verdicts and declarations that differ, and estimates whose measured intervals are disjoint.
+
+    If a case has the same truth in both folders, its intervals are disjoint only if one of them
+    misses it, so at most as often as their error rates say together, whether their draws are
+    independent, the same, or anything between. Summed over the cases that bounds how often any
+    estimate is told by chance, as far as the intervals hold. Raises UsageError for a folder without
+    results, DamagedError for a table that is not whole.
+    """
+    found = Comparison(terms=_terms(old, new))
+    verdicts = _verdicts(old), _verdicts(new)
+    found.claims = len(verdicts[0].keys() & verdicts[1].keys())
+    _hold(found, *verdicts)
+    cases = _cases(old, verdicts[0]), _cases(new, verdicts[1])
+    both = cases[0].keys() & cases[1].keys()
+    found.cases = len(both)
+    whole = {claim for claim, _ in verdicts[0].keys() ^ verdicts[1].keys()}  # told of as a whole
+    _hold(found, *({key: row for key, row in each.items() if key[0] not in whole}
+                   for each in cases))
+    for key in sorted(both):
+        _hold_estimates(found, key, cases[0][key], cases[1][key])
+    found.differences.sort(key=lambda each: (each.claim, each.case))
+    return found
+
+
+def _hold(found: Comparison, old: Mapping[Key, Row], new: Mapping[Key, Row]) -> None:
+    """Note what is there in one folder only, and other verdicts and declarations."""
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key)
+        if before is None or after is None:
+            told = [row["verdict"] if row else "" for row in (before, after)]
+            found.differences.append(Difference(*key, "there", *told))
+            continue
+        for what, column in (("verdict", "verdict"), ("declared", "expected")):
+            a, b = before.get(column, ""), after.get(column, "")
+            if a != b:
+                found.differences.append(Difference(*key, what, a, b))
+
+
+def _hold_estimates(found: Comparison, key: Key, old: Row, new: Row) -> None:
+    found.rate += float(old["error_rate"]) + float(new["error_rate"])
+    if old["seed"] == new["seed"]:
+        found.same_draws += 1
+        found.moved += any(old[name] != new[name] for name in ("blocks", "estimate", "stderr"))
+    if apart(old, new):
+        found.differences.append(Difference(*key, "estimate", _interval(old), _interval(new)))
+
+
+def apart(old: Row, new: Row) -> bool:
+    """Whether two rows' measured intervals are disjoint, whatever the rounding of their digits.
+
+    >>> a, b = ({"low": low, "high": high} for low, high in (("1", "2"), ("2.00001", "3")))
+    >>> apart(a, b), apart(a, b | {"low": "2.0001"}), apart(a, {"low": "nan", "high": "nan"})
+    (False, True, False)
+    """
+    (low, high), (other_low, other_high) = ((float(row["low"]), float(row["high"]))
+                                            for row in (old, new))
+    return _below(high, other_low) or _below(other_high, low)
+
+
+def _below(high: float, low: float) -> bool:
+    spare = ROUNDING * (abs(high) + abs(low))
+    return math.isfinite(spare) and high + spare < low
+
+
+def _interval(row: Row) -> str:
+    return f"{row['estimate']} in [{row['low']}, {row['high']}]"
+
+
+def _verdicts(results: Results) -> dict[Key, Row]:
+    """The rows of claims; UsageError if there are none."""
+    rows = results.read("verdicts")
+    if not rows:
+        raise UsageError(f"{results.folder}: holds no verdicts to compare; name a folder that "
+                         "`mcverify run --out` has written")
+    return {(row["claim"], ""): row for row in rows}
+
+
+def _cases(results: Results, verdicts: Mapping[Key, Row]) -> dict[Key, Row]:
+    """The rows of the cases of these claims, and of their near misses."""
+    found: dict[Key, Row] = {(row["claim"], row["case"]): row for row in results.read("controls")}
+    for (claim, _), verdict in verdicts.items():
+        file = results.file(claim)
+        rows = read_rows(file, CASES) if file.exists() else []
+        check_count(file, len(rows), int(verdict["cases"]))
+        found |= {(claim, " ".join(_settings(row)) or "its only case"): row for row in rows}
+    return found
+
+
+def _settings(row: Row) -> Iterator[str]:
+    """The settings of a case; one that only other cases of the claim have is empty."""
+    return (f"{name}:{value}" for name, value in row.items() if name not in COLUMNS and value)
+
+
+def _terms(old: Results, new: Results) -> list[str]:
+    """On what other terms the folders were judged, as far as they tell."""
+    files = [each.folder / "run.json" for each in (old, new)]
+    if not all(file.exists() for file in files):
+        return []
+    a, b = (asdict(read_terms(file)) for file in files)
+    return [f"{name.replace('_', ' ')} {a[name]} and {b[name]}" for name in a if a[name] != b[name]]
