@@ -53,5 +53,5 @@ def plan_csv(plans: Mapping[Claim, Plan]) -> str:
 
 
 def _cells(its: Plan) -> list[str]:
-    return [str(its.cases), f"{its.blocks:,}", f"{its.numbers:.2g}", f"{its.seconds:.2g}",
-            f"{its.memory / 2**20:.2g}", str(len(its.open) or "")]
+    return [str(its.cases), f"{its.blocks:,}", f"{its.numbers:.2g}", f"{its.seconds:,.2f}",
+            f"{its.memory / 2**20:,.2f}", str(len(its.open) or "")]

@@ -14,7 +14,7 @@ from mcverify.judge.measure import describe
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
-from mcverify.plan.blocks import Expected, Row, expected
+from mcverify.plan.blocks import Expected, Row, expected, of_intervals
 from mcverify.plan.timing import ENOUGH, Stopwatch, Timed, more_blocks, of_law, time_world
 from mcverify.results.folder import Results, cell, settings_row
 from mcverify.results.reader import CASES, read_rows
@@ -108,6 +108,8 @@ def _add_world(
             trial.merged(found.blocks))
         its.seconds += timed[case].checks + timed[case].cost.of(
             _chunks(world, trial.terms, found.blocks), found.blocks)
+        if found.blocks:
+            its.seconds += of_intervals(trial, timed[case].table, found.blocks)
     alike = replace(world, tokens=min(world.tokens, 2))  # of which a process looks at one
     once = drawing.first + (0.0 if alike in looked_at else of_law(alike, seed))
     looked_at.add(alike)

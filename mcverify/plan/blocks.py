@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,12 +12,14 @@ from mcverify.declare.claim import Case
 from mcverify.judge.known import known_values
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import end_of_look
-from mcverify.plan.timing import Timed
+from mcverify.judge.world import Array
+from mcverify.plan.timing import Stopwatch, Timed
 from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.studentised import CALIBRATED_FROM
 from mcverify.verdict import FIRST_LOOK, Verdict
 
 REPEATED = (CALIBRATED_FROM, 2**12, 2**14)  # rows that a chunk's are repeated to, for an interval
+MEASURED = 2**10  # rows at most, of which an interval is timed
 LIKELY = 3.0  # standard errors by which a true claim's estimate may be off its middle
 AT_AN_EDGE = 2.0  # standard errors
 
@@ -65,6 +68,20 @@ def _repeated(trial: Trial, timed: Timed) -> tuple[Estimate, int]:
         if found.final or math.isfinite(found.high - found.low):
             break
     return found, rows
+
+
+def of_intervals(trial: Trial, table: Array, blocks: int) -> float:
+    """The CPU seconds of a case's intervals: at the first look and, if it goes on, at two more."""
+    rows, watch = blocks // trial.merged(blocks), Stopwatch()
+    drawn = [FIRST_LOOK, FIRST_LOOK, min(rows, MEASURED)]
+    with suppress(Exception):  # few blocks repeated may allow none where more do
+        for each in drawn if rows > FIRST_LOOK else drawn[:1]:
+            repeated = np.resize(table, (each, *table.shape[1:]))
+            with watch:
+                trial.statistic.estimate(repeated, trial.rate)
+    if len(watch.laps) < len(drawn):
+        return sum(watch.laps)
+    return watch.cost(drawn).of(3, FIRST_LOOK + 2 * rows)
 
 
 def _by(
