@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from hypothesis import strategies as st
@@ -68,6 +69,7 @@ def hundredths(low: float, high: float) -> SearchStrategy[float]:
     return n.map(lambda n: n / 100)
 
 
+@lru_cache(maxsize=256)
 def numbers(range: Range, order: float) -> tuple[float, float, SearchStrategy[float]]:
     """The least and the largest number that is drawn of a range, and all that are.
 
