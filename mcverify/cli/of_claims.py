@@ -3,18 +3,20 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from mcverify.cli import options as to
 from mcverify.cli import terminal
 from mcverify.cli.exits import Exit, refused, told, writing_to
-from mcverify.declare.claim import Claim
 from mcverify.declare.fault import UsageError
 from mcverify.judge.processes import Spread
 from mcverify.judge.worker import warm_up
 from mcverify.verdict import CASE_ERROR_RATE, MAX_BLOCKS, Terms
+
+if TYPE_CHECKING:  # NumPy takes longer than all that a command needs to tell its help
+    from mcverify.declare.claim import Claim
 
 
 def run(
@@ -73,7 +75,7 @@ def run(
 
 @contextmanager
 def _spread(
-    jobs: int | None, scheduler: str | None, claims: Sequence[Claim]
+    jobs: int | None, scheduler: str | None, claims: "Sequence[Claim]"
 ) -> Iterator[int | Spread | None]:
     """The processes here, or the workers of a cluster."""
     if scheduler is None:

@@ -275,14 +275,19 @@ def test_findings_of_a_changed_file_are_not_taken_up_again(mine, tmp_path):
         assert journal.finished(cases, terms) == []
     time.sleep(0.01)
     changed = discover(mine(GOOD, "\n# changed\n"))[0]
-    from mcverify.results.journal import _digest
-    _digest.cache_clear()
+    from mcverify.results.journal import _digest, _key
+
+    def in_another_process():
+        _digest.cache_clear()
+        _key.cache_clear()
+
+    in_another_process()
     assert journal.finished(changed.cases(), Terms()) == []
     claim = discover(mine(GOOD))[0]
-    _digest.cache_clear()
+    in_another_process()
     assert len(journal.finished(claim.cases(), Terms())) == 2
     Path("helper.py").write_text("FACTOR = 9\n")  # it may be what the claim is made of
-    _digest.cache_clear()
+    in_another_process()
     assert journal.finished(claim.cases(), Terms()) == []
 
 
