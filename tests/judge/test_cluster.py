@@ -88,7 +88,7 @@ def test_claims_are_measured_where_their_files_are_not(mine, elsewhere):
         call = [(there / call[0][0][0].relative_to(here), *call[0][0][1:])], *call[1:]
     place = Place(taken)
     try:
-        kind, made = place.make(cloudpickle.dumps((measure, call)), None)
+        [(kind, made)], _ = place.make([cloudpickle.dumps((measure, call))], None)
         assert bool(place.unpacked) == elsewhere
     finally:
         place.close()
