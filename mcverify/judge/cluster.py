@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def cluster(
             tell("the cluster has no workers yet; waiting for some")
         yield partial(calls_there, client, name, _task(name), tell)
     finally:
-        if client.status == "running":
+        with suppress(OSError):  # of a scheduler that is gone
             client.unregister_worker_plugin(name)  # which ends the processes on all machines
         client.close()
 

@@ -3,7 +3,8 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -20,6 +21,8 @@ LOT = 0.2  # seconds that a lot is to take, beside which what dask does for it i
 LEAST = 0.02  # if there are calls for more than one
 MOST = 50  # calls of a lot
 LOOK_AGAIN = 2.0  # seconds after which workers are counted again
+GONE = ("the scheduler of the cluster is gone; what was finished is kept, and the same command "
+        "with --resume goes on")
 
 Lot = list[tuple[int, bytes]]  # the indices of calls, and these, pickled
 # What a worker returns of a lot: why it would not make the calls; their answers; its seconds.
@@ -55,7 +58,8 @@ class Flight:
         if self.suspects:
             return 0
         if time.monotonic() - self.counted > LOOK_AGAIN:
-            self.threads = dict(self.client.nthreads())
+            with _reached():
+                self.threads = dict(self.client.nthreads())
             self.counted = time.monotonic()
         threads = sum(n for worker, n in self.threads.items() if worker not in self.unfit)
         return max(0, max(1, AHEAD * threads) - len(self.lots))
@@ -72,8 +76,9 @@ class Flight:
         fit = [worker for worker in self.threads if worker not in self.unfit]
         only = {"workers": fit, "allow_other_workers": True} if self.unfit and fit else {}
         pickled = [[call for _, call in lot] for lot in lots]
-        futures = self.client.map(self.task, pickled, pure=False, limit=self.limit, key=self.name,
-                                  **only)
+        with _reached():
+            futures = self.client.map(self.task, pickled, pure=False, limit=self.limit,
+                                      key=self.name, **only)
         for future, lot in zip(futures, lots, strict=True):
             self.lots[future] = lot
             future.add_done_callback(self.done.put)
@@ -85,7 +90,8 @@ class Flight:
             while not self.done.empty():
                 futures.append(self.done.get())
             whole = [future for future in futures if future.status == "finished"]
-            answers = dict(zip(whole, self.client.gather(whole) if whole else [], strict=True))
+            with _reached():
+                answers = dict(zip(whole, self.client.gather(whole) if whole else [], strict=True))
             for future in futures:
                 lot = self.lots.pop(future)
                 yield from (self._taken(lot, answers[future]) if future in answers else
@@ -109,8 +115,7 @@ class Flight:
         from distributed import KilledWorker
 
         if future.status != "error":
-            raise UsageError("the scheduler of the cluster is gone; what was finished is kept, "
-                             "and the same command with --resume goes on")
+            raise UsageError(GONE)
         error = future.exception()
         if not isinstance(error, KilledWorker):
             raise error
@@ -160,6 +165,15 @@ def calls_there(
                 yield index, value
     finally:
         flight.cancel()
+
+
+@contextmanager
+def _reached() -> Iterator[None]:
+    """Inside it a scheduler that does not answer ends the run."""
+    try:
+        yield
+    except (OSError, CancelledError):
+        raise UsageError(GONE) from None
 
 
 def _somewhere(since: float) -> tuple[float, float]:

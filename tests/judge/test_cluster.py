@@ -168,12 +168,26 @@ class Loser:
     def gather(self, futures):
         return [future.value for future in futures]
 
+    def cancel(self, futures):
+        """They are done already."""
+
 
 def test_one_call_that_loses_its_workers_is_found_among_those_that_are_lost_with_it():
     calls = [(n,) if n % 40 else ("lose",) for n in range(200)]
     found = dict(calls_there(Loser(), "run", None, None, str, calls))
     assert found == {n: str(n) if n % 40 else Killed("workers lost with it: 4", None)
                      for n in range(200)}
+
+
+@pytest.mark.parametrize("what", ["nthreads", "map", "gather"])
+def test_a_scheduler_that_is_gone_ends_the_run_with_a_word(what, monkeypatch):
+    def gone(*_, **__):
+        raise OSError("connection lost")
+
+    client = Loser()
+    monkeypatch.setattr(client, what, gone)
+    with pytest.raises(UsageError, match="the scheduler of the cluster is gone; what was"):
+        list(calls_there(client, "run", None, None, str, [(1,), (2,)]))
 
 
 def test_of_cases_that_share_a_lost_call_each_is_measured_alone(mine):
