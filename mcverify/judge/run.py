@@ -6,8 +6,9 @@ from mcverify.declare.claim import Case
 from mcverify.declare.fault import ClaimError
 from mcverify.judge.finding import Finding
 from mcverify.judge.measure import measure
+from mcverify.judge.memory import Memory
 from mcverify.judge.processes import Spread, workers
-from mcverify.judge.schedule import Memory, Schedule
+from mcverify.judge.schedule import Schedule
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.laws import Law

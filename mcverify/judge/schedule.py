@@ -3,14 +3,14 @@
 import itertools
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any
 
-from mcverify.declare.claim import Case
 from mcverify.judge.finding import Finding
 from mcverify.judge.measure import Measurement, Outcome
+from mcverify.judge.memory import Memory
 from mcverify.judge.processes import Progress
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
@@ -19,20 +19,6 @@ from mcverify.judge.world import World
 from mcverify.verdict import FIRST_LOOK, Terms
 
 REMEMBERED = 2**18  # chunks of a world, beyond which others are only held against the first ones
-
-
-class Memory(Protocol):
-    """Keeps what was measured for who interrupts a run, and goes on with it later."""
-
-    def recall(self, case: Case, first: int, blocks: int) -> tuple[bytes, Outcome] | None:
-        """The digest of a chunk's draws, and what they gave for a case; None if it is not known."""
-
-    def note(self, digest: bytes, first: int, blocks: int,
-             outcomes: Iterable[tuple[Case, Outcome]], seconds: float) -> None:
-        """Take in what a chunk gave, which took so long."""
-
-    def save_in_time(self) -> None:
-        """Called when the cases that a chunk has decided are known."""
 
 
 @dataclass

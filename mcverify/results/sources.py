@@ -9,7 +9,8 @@ from pathlib import Path
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import loaded_from, source
 from mcverify.declare.imports import PACKAGE
-from mcverify.declare.reach import ALL, Part, defines, digest, reached, text_of, words_of
+from mcverify.declare.parts import ALL, Part, digest, text_of, words_of
+from mcverify.declare.reach import defines, reached
 from mcverify.results.folder import SOURCE_COLUMNS, Results
 
 # What judges every claim, and what writes its rows.

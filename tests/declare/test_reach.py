@@ -2,7 +2,8 @@
 
 import pytest
 
-from mcverify.declare.reach import reached, text_of
+from mcverify.declare.parts import text_of
+from mcverify.declare.reach import reached
 
 FILES = {
     "mine.py": '''
