@@ -51,6 +51,7 @@ class Plan(NamedTuple):
 Runs = dict[str, Any]  # by what was seen: (runs, …) arrays
 
 
+VECTOR = 16  # numbers that a processor computes at once, at most
 KEPT = 4  # of what training gave: claims at the same settings look at the same runs
 _kept: dict[Any, Runs] = {}
 
@@ -76,9 +77,8 @@ def train(
     ``loss`` is that of each step before it is made, ``validation`` that of held-out text after the
     last one; ``gradient`` is the RMS of ∂L/∂W_Q and ∂L/∂W_K of each layer, (…, steps, layers, 2). What
     ``measured`` steps see is (…, measured, layers): variances of q, k and of the scaled scores,
-    the mean cosine of a token's own q and k, the share of ln n that is left of the entropy, and
-    the share of rows that are dead. A run that diverges has NaN from then on, and no step is made
-    after all have.
+    the share of ln n that is left of the entropy, and that of rows that are dead. A run that
+    diverges has NaN from then on, and no step is made after all have.
     """
     torch.set_num_threads(1)
     rngs = [np.random.default_rng(seed) for seed in seeds]
@@ -101,7 +101,7 @@ def train(
     held_out = _text(rngs, True, VALIDATION, plan.shape.length, many)
     shown = {name: torch.stack(values, dim=1) for name, values in seen.items()}
     shown["validation"] = learner.loss(held_out)
-    shown["scale"] = weights["log_scale"].exp()
+    shown["scale"] = exponential(weights["log_scale"])
     return {name: value.numpy().reshape(len(seeds), many, *value.shape[1:])
             for name, value in shown.items()}
 
@@ -137,8 +137,8 @@ class _Learner:
 
     def _logits(self, text: Any) -> tuple[Any, list[Seen]]:
         plan = self.plan
-        return logits(plan.shape, self.weights, text[..., :-1], self.weights["log_scale"].exp(),
-                      SOFTMAX[plan.softmax])
+        return logits(plan.shape, self.weights, text[..., :-1],
+                      exponential(self.weights["log_scale"]), SOFTMAX[plan.softmax])
 
     def step(self, text: Any, look: bool) -> dict[str, Any]:
         """Make a step, and tell what was seen before it."""
@@ -153,43 +153,50 @@ class _Learner:
         gradients["log_scale"] *= self.learned
         with torch.no_grad():
             told = {"loss": loss.detach(), "gradient": self._sizes(gradients)}
-            told |= looked_at(layers, self.weights["log_scale"].exp(), len(loss)) if look else {}
+            told |= looked_at(layers, len(loss)) if look else {}
             self._update(gradients)
         return told
 
     def _sizes(self, gradients: Weights) -> Any:
         """(runs, layers, 2) root mean squares of ∂L/∂W_Q and ∂L/∂W_K."""
         return torch.stack([torch.stack([
-            gradients[f"{name}{layer}"].square().mean(dim=(1, 2)).sqrt() for name in "qk"], dim=1)
+            gradients[f"{name}{layer}"].double().square().mean(dim=(1, 2)).sqrt()
+            for name in "qk"], dim=1)
             for layer in range(self.plan.shape.layers)], dim=1)
 
     def _update(self, gradients: Weights) -> None:
         self.made += 1
-        squares = torch.stack([g.flatten(1).square().sum(1) if g.ndim > 1 else g.square()
-                               for g in gradients.values()]).sum(0)
-        shrink = torch.where(self.clip, squares.rsqrt().clamp(max=1.0), 1.0)
+        shrink = torch.ones(len(self.clip))
+        for run in self.clip.nonzero()[:, 0].tolist():  # one by one, for sums depend on their shape
+            norm = torch.cat([gradient[run].ravel() for gradient in gradients.values()]).norm()
+            shrink[run] = (1 / norm).clamp(max=1.0)
         rate = self.plan.rate * (self.made / self.warm_up).clamp(max=1.0)
-        corrected = math.sqrt(1 - SQUARES**self.made) / (1 - MOMENTUM**self.made)
+        of_mean, of_root = 1 - MOMENTUM**self.made, math.sqrt(1 - SQUARES**self.made)
         for name, weight in self.weights.items():
             shape = (-1, *[1] * (weight.ndim - 1))
             gradient = gradients[name].mul_(shrink.view(shape))
             if self.plan.adam:
                 self.mean[name].lerp_(gradient, 1 - MOMENTUM)
                 self.square[name].mul_(SQUARES).addcmul_(gradient, gradient, value=1 - SQUARES)
-                gradient = torch.sqrt(self.square[name], out=gradient).add_(EPSILON)
-                gradient = torch.div(self.mean[name], gradient, out=gradient).mul_(corrected)
+                torch.sqrt(self.square[name], out=gradient).div_(of_root).add_(EPSILON)
+                torch.div(self.mean[name], gradient, out=gradient).div_(of_mean)
             weight.sub_(gradient.mul_(rate.view(shape)))
 
 
-def looked_at(layers: Sequence[Seen], scale: Any, runs: int) -> dict[str, Any]:
+def exponential(x: Any) -> Any:
+    """exp of (runs,) numbers, none of which depends on how many there are in its last bit: whole
+    vectors are computed otherwise than what is left over."""
+    return x[:, None].expand(-1, VECTOR).contiguous().exp()[:, 0]
+
+
+def looked_at(layers: Sequence[Seen], runs: int) -> dict[str, Any]:
     """What the attention of every layer shows: (runs, layers) each."""
     def of(function: Callable[[Seen], Any]) -> Any:
         return torch.stack([function(seen) for seen in layers], dim=1)
 
     return {
-        "q_variance": of(lambda seen: seen.q.var(dim=(1, 2))),
-        "k_variance": of(lambda seen: seen.k.var(dim=(1, 2))),
-        "cosine": of(lambda seen: torch.cosine_similarity(seen.q, seen.k, dim=2).mean(1)),
+        "q_variance": of(lambda seen: seen.q.double().var(dim=(1, 2))),
+        "k_variance": of(lambda seen: seen.k.double().var(dim=(1, 2))),
         "score_variance": of(lambda seen: _lower(seen.scores, runs).var(dim=1)),
         "entropy": of(lambda seen: _entropy_share(seen.attention).view(runs, -1).mean(1)),
         "dead": of(lambda seen: (1 - seen.attention.square().sum(2)[:, 1:] < NEARLY_ONE_HOT)
@@ -200,10 +207,10 @@ def looked_at(layers: Sequence[Seen], scale: Any, runs: int) -> dict[str, Any]:
 def _lower(scores: Any, runs: int) -> Any:
     """Those that the softmax sees, (runs, batch · pairs)."""
     first, second = torch.tril_indices(*scores.shape[1:])
-    return scores[:, first, second].reshape(runs, -1)
+    return scores[:, first, second].reshape(runs, -1).double()
 
 
 def _entropy_share(attention: Any) -> Any:
     """Of ln n for a row of n keys, from the second row on."""
     counts = torch.arange(2, attention.shape[1] + 1)
-    return torch.special.entr(attention[:, 1:]).sum(2) / counts.log()
+    return torch.special.entr(attention[:, 1:].double()).sum(2) / counts.log()

@@ -106,6 +106,9 @@ def logits(
 
 
 def losses(found: Any, targets: Any) -> Any:
-    """The mean cross-entropy of each run, (runs,), in nats."""
+    """The mean cross-entropy of each run, (runs,), in nats.
+
+    It is a sum in double precision, in which it does not show how many runs are summed at once.
+    """
     of_each = torch.log_softmax(found, dim=-1)
-    return -of_each.gather(2, targets.reshape(len(found), -1, 1)).mean(dim=(1, 2))
+    return -of_each.gather(2, targets.reshape(len(found), -1, 1)).double().mean(dim=(1, 2))
