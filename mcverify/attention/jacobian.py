@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcverify.attention.slabs import SHORT, by_slabs, inner, largest, total
+from mcverify.attention.slabs import SHORT, by_columns, by_slabs, inner, largest, total
 
 Array = NDArray[np.floating[Any]]
 
@@ -30,7 +30,7 @@ def jacobian_norm(p: ArrayLike, kind: str = "frobenius") -> Array:
 def top_and_rest(p: Array) -> tuple[Array, Array]:
     """The largest weight, (rows,), and the weights with 0 in its place, (rows, keys)."""
     rest = np.array(p, dtype=p.dtype if np.issubdtype(p.dtype, np.floating) else np.float64)
-    if rest.shape[1] > SHORT:
+    if not by_columns(rest):
         place = np.arange(len(rest)), np.argmax(rest, axis=1)
         top = rest[place]
         rest[place] = 0.0

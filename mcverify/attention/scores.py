@@ -86,8 +86,8 @@ def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
     """Rows of ``keys`` scores that share a query: q and k as above -> (blocks, rows, keys).
 
     Few keys: the block's keys are cut into tokens/keys groups and each query meets each group.
-    Many keys: only the first queries are used, about 2^13 scores a block. Raises ValueError unless
-    tokens is a multiple of keys.
+    Many keys: only the first queries are used, about 2^13 scores a block; there may be fewer
+    queries than keys. Raises ValueError unless the tokens of k are a multiple of keys.
 
     >>> rows(np.array([[[1.0], [2.0]]]), np.array([[[3.0], [5.0]]]), keys=2)
     array([[[ 3.,  5.],
@@ -98,10 +98,10 @@ def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
         raise ValueError(f"rows(keys={keys}) with {tokens} tokens: the number of tokens must be a "
                          "multiple of keys; name `keys` in the grid and the runner sees to it")
     check_all_pairs(q, k)
-    queries = row_queries(tokens)
+    queries = min(row_queries(tokens), q.shape[-2])
 
     def make() -> Array:
-        s = _cross(q if queries == tokens else q[..., :queries, :], k, 1.0)
+        s = _cross(q if queries == q.shape[-2] else q[..., :queries, :], k, 1.0)
         return s.reshape(*s.shape[:-2], queries * (tokens // keys), keys)
 
     s = _times(_shared(q, k, keys, make), scale)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating[Any]]
 
 SLAB = 2**15  # numbers, which stay in the cache from one pass over them to the next
-SHORT = 16  # entries of a row, up to which passes over columns are faster than a call for each row
+SHORT = 16  # entries of a row, up to which a call for each row takes longer than its numbers
 
 
 def by_slabs(function: Callable[[Array], Array], x: Array) -> Array:
@@ -24,19 +24,22 @@ def by_slabs(function: Callable[[Array], Array], x: Array) -> Array:
     *lead, keys = x.shape
     rows, step = x.reshape(math.prod(lead), keys), max(1, SLAB // max(1, keys))
     first = function(rows[:step])
-    if len(rows) <= step:
-        return first.reshape((*lead, *first.shape[1:]))
-    order: Literal["F", "C"] = "F" if first.flags.fnc else "C"
-    made = np.empty((len(rows), *first.shape[1:]), first.dtype, order)
-    made[:step] = first
+    made = np.empty_like(first, shape=(*lead, *first.shape[1:]))  # of its class, which knows chunks
+    flat = made.reshape(len(rows), *first.shape[1:])
+    flat[:step] = first
     for start in range(step, len(rows), step):
-        made[start:start + step] = function(rows[start:start + step])
-    return made.reshape((*lead, *first.shape[1:]))
+        flat[start:start + step] = function(rows[start:start + step])
+    return made
+
+
+def by_columns(rows: Array) -> bool:
+    """Whether passes over columns take less time than calls for each row."""
+    return bool(rows.shape[1] <= SHORT or rows.flags.fnc)
 
 
 def largest(rows: Array) -> Array:
     """The largest entry of each row, NaN if there is one: (rows, keys) -> (rows,)."""
-    if rows.shape[1] <= SHORT:
+    if by_columns(rows):
         return reduce(np.maximum, rows.T)
     return np.asarray(rows[np.arange(len(rows)), rows.argmax(axis=1)])
 
@@ -48,4 +51,4 @@ def total(rows: Array) -> Array:
 
 def inner(a: Array, b: Array) -> Array:
     """Σ ab of each row: (rows, keys) twice -> (rows,)."""
-    return total(a * b) if a.shape[1] <= SHORT else np.einsum("ij,ij->i", a, b)
+    return total(a * b) if by_columns(a) else np.einsum("ij,ij->i", a, b)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from mcverify.attention.slabs import by_slabs, inner, largest, total
+
 Array = NDArray[np.floating[Any]]
 
 PAIRINGS = ("halves", "neighbours")
@@ -31,14 +33,17 @@ def layer_norm(
            [ 0.,  0.]])
     """
     x, given = _opened(x)
-    y, root = _tamed(x, epsilon)
-    y -= np.mean(y, axis=-1, keepdims=True)
-    y -= np.mean(y, axis=-1, keepdims=True)  # once more: the first mean was rounded
-    # Many equal coordinates in single precision can leave such a rounding even so.
-    y *= np.max(x, axis=-1, keepdims=True) != np.min(x, axis=-1, keepdims=True)
-    _divide_by_root(y, np.mean(y * y, axis=-1, keepdims=True) + root * root)
-    y = y * np.asarray(gain, y.dtype) + np.asarray(bias, y.dtype)
-    return y.astype(given, copy=False)
+
+    def normed(x: Array) -> Array:
+        y, root = _tamed(x, epsilon)
+        y -= _mean(y)
+        y -= _mean(y)  # once more: the first mean was rounded
+        # Many equal coordinates in single precision can leave such a rounding even so.
+        y *= (largest(x) != -largest(-x))[:, None]
+        _divide_by_root(y, inner(y, y)[:, None] / y.shape[1] + root * root)
+        return y
+
+    return _affine(by_slabs(normed, x), gain, bias).astype(given, copy=False)
 
 
 def rms_norm(x: ArrayLike, gain: ArrayLike = 1.0, epsilon: float = 0.0) -> Array:
@@ -51,9 +56,13 @@ def rms_norm(x: ArrayLike, gain: ArrayLike = 1.0, epsilon: float = 0.0) -> Array
     array([0.2, 1.4])
     """
     x, given = _opened(x)
-    y, root = _tamed(x, epsilon)
-    _divide_by_root(y, np.mean(y * y, axis=-1, keepdims=True) + root * root)
-    return (y * np.asarray(gain, y.dtype)).astype(given, copy=False)
+
+    def normed(x: Array) -> Array:
+        y, root = _tamed(x, epsilon)
+        _divide_by_root(y, inner(y, y)[:, None] / y.shape[1] + root * root)
+        return y
+
+    return _affine(by_slabs(normed, x), gain, 0.0).astype(given, copy=False)
 
 
 def unit_norm(x: ArrayLike) -> Array:
@@ -64,9 +73,13 @@ def unit_norm(x: ArrayLike) -> Array:
            [0. , 0. ]])
     """
     x, given = _opened(x)
-    y, _ = _tamed(x, 0.0)
-    _divide_by_root(y, np.sum(y * y, axis=-1, keepdims=True))
-    return y.astype(given, copy=False)
+
+    def normed(x: Array) -> Array:
+        y, _ = _tamed(x, 0.0)
+        _divide_by_root(y, inner(y, y)[:, None])
+        return y
+
+    return by_slabs(normed, x).astype(given, copy=False)
 
 
 def clip(x: ArrayLike, bound: float) -> Array:
@@ -172,16 +185,28 @@ def _opened(x: ArrayLike) -> tuple[Array, DTypeLike]:
 
 
 def _tamed(x: Array, epsilon: float) -> tuple[Array, Array]:
-    """A copy of x, and √epsilon, times the power of two that brings the largest into [1/2, 1).
+    """A copy of rows, and √epsilon, times the power of two that brings the largest into [1/2, 1).
 
     A power of two rounds nothing, and what is left can be summed and squared.
     """
     _require(0 <= epsilon < math.inf, f"epsilon is {epsilon}: it must be at least 0, and finite")
     root = x.dtype.type(math.sqrt(epsilon))
-    _, exponent = np.frexp(np.maximum(np.max(np.abs(x), axis=-1, keepdims=True), root))
-    largest = -int(np.finfo(x.dtype).minexp)  # 2^largest is finite
-    scale = np.ldexp(x.dtype.type(1), np.minimum(-exponent, largest))
+    _, exponent = np.frexp(np.maximum(largest(np.abs(x))[:, None], root))
+    most = -int(np.finfo(x.dtype).minexp)  # 2^most is finite
+    scale = np.ldexp(x.dtype.type(1), np.minimum(-exponent, most))
     return x * scale, root * scale
+
+
+def _mean(y: Array) -> Array:
+    return total(y)[:, None] / y.dtype.type(y.shape[1])
+
+
+def _affine(y: Array, gain: ArrayLike, bias: ArrayLike) -> Array:
+    """gain·y + bias, in place."""
+    for operation, neutral, by in ((np.multiply, 1.0, gain), (np.add, 0.0, bias)):
+        if not (np.isscalar(by) and by == neutral):
+            operation(y, np.asarray(by, y.dtype), out=y)
+    return y
 
 
 def _divide_by_root(y: Array, square: Array) -> None:
