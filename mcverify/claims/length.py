@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from mcverify import Verdict, claim, grid, laws, relative, theory
 from mcverify.attention import entropy, softmax
 from mcverify.claims.ranges import ENTROPY
@@ -58,6 +60,7 @@ def variance_rule(q, keys, rule, fold):
 
 @claim(ENTROPY, equals=trained_entropy, within=relative(0.005), decides="B14", controls=grid(variance=1 + 2 * math.log(8)),
        over=grid(law=laws.normal, d_k=1, keys=8 * TRAINED, variance=5.36))
-def exact_rule(q, keys, variance):
+def exact_rule(q, k, keys, variance):
     """A score variance of 5.36 gives 4096 keys the entropy of 512 at unit variance, to 0.5 %; 1 + 2 ln 8 does not."""
-    return entropy(softmax(math.sqrt(variance) * q.reshape(len(q), -1, keys)))
+    rows = np.concatenate([x.reshape(len(x), -1, keys) for x in (q, k)], axis=1)
+    return entropy(softmax(math.sqrt(variance) * rows))

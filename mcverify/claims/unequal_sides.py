@@ -17,8 +17,8 @@ SIDES = [laws.independent(*sides) for sides in
          [(NORMAL, LAPLACE), (LAPLACE, NORMAL), (LAPLACE, COIN), (COIN, LAPLACE)]]
 
 
-def mean_entropy(q, k, d_k, sign=1.0):
-    return entropy(softmax(scores(q[:, :ROWS], k, sign * d_k**-0.5)))
+def mean_entropy(q, k, d_k):
+    return entropy(softmax(scores(q[:, :ROWS], k, d_k**-0.5)))
 
 
 def of_fourth_moments(law, d_k):
@@ -61,5 +61,6 @@ def skewed(x):
        controls=grid(both=False))
 def skew_on_both_sides_sharpens(q, k, d_k, both=True):
     """Skewness counts if both sides have it: turning its sign on one side changes the entropy over many keys by 2γ_qγ_k/(3√d_k)."""
-    q, k = skewed(q) if both else q, skewed(k)
-    return mean_entropy(q, k, d_k) - mean_entropy(q, k, d_k, sign=-1.0)
+    q = q[:, :ROWS // 2]  # which all share the block's keys
+    s = scores(skewed(q) if both else q, skewed(k), d_k**-0.5)
+    return entropy(softmax(s)) - entropy(softmax(-s))
