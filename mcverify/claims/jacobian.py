@@ -19,8 +19,8 @@ NORMAL = laws.normal
 
 
 @claim(NORM, equals=lambda d_k: 1 / math.sqrt(math.pi * d_k), within=relative(0.05),
-       over=grid(law=NORMAL, d_k=[16, 64, 256], keys=2), decides="A11 B5",
-       controls=near.query_scale(0.8))
+       over=grid(law=NORMAL, d_k=[16, 64], keys=2) + grid(law=NORMAL, d_k=256, keys=2, tokens=8),
+       decides="A11 B5", controls=near.query_scale(0.8))
 def two_key_mean(q, k, keys):
     """Unscaled, the mean norm of the Jacobian of two keys is 1/√(πd_k), 0.071 at 64: near-ties keep it from falling faster."""
     return jacobian_norm(softmax(rows(q, k, keys)))
@@ -35,8 +35,8 @@ def scaled_two_key_mean(q, k, keys, d_k):
 
 
 @claim(median, equals=-math.sqrt(2) * float(ndtri(0.75)), within=relative(0.03),
-       over=grid(law=NORMAL, d_k=[64, 256], keys=2), decides="A11",
-       controls=near.query_scale(0.9))
+       over=grid(law=NORMAL, d_k=64, keys=2) + grid(law=NORMAL, d_k=256, keys=2, tokens=8),
+       decides="A11", controls=near.query_scale(0.9))
 def two_key_median_falls_fast(q, k, keys, d_k):
     """Unscaled, the median of p(1 − p) of two keys falls like exp(−0.954√d_k), the median of a gap of scores: a typical pair is saturated."""
     return np.log(jacobian_norm(softmax(rows(q, k, keys))) / 2) / math.sqrt(d_k)  # ‖J‖ = 2 p(1 − p)
