@@ -53,7 +53,7 @@ class Suite:
         self.all = [*self.claims, *(self.kept or [])]
         if not self.part:
             self.claims = [claim for claim in self.claims if not claim.slow]
-        self.sources = {claim: sources_of(claim) for claim in self.claims}
+        self.sources = sources_of(self.claims)
         self.cases = []
         with patient() as watch:
             for claim in self.claims:

@@ -8,7 +8,7 @@ program makes up is not seen.
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -16,9 +16,14 @@ from mcverify.declare.imports import CALLS, PACKAGE, names_in, place_of
 from mcverify.declare.parts import ALL, REST, Chain, Module, Part, changed, module
 
 
-def reached(file: Path, names: list[str]) -> tuple[frozenset[Part], frozenset[str]]:
-    """All parts that these definitions of a file depend on, and the packages, e.g. "numpy"."""
-    waiting, parts, packages = [Part(file, name) for name in names], set[Part](), set[str]()
+def reached(
+    file: Path, names: Sequence[str], known: frozenset[Part] = frozenset()
+) -> tuple[frozenset[Part], frozenset[str]]:
+    """All parts that these definitions of a file depend on, and the packages, e.g. "numpy".
+
+    Without those that are ``known``, and what they depend on.
+    """
+    waiting, parts, packages = [Part(file, name) for name in names], set(known), set[str]()
     while waiting:
         part = waiting.pop()
         if part in parts:
@@ -27,7 +32,7 @@ def reached(file: Path, names: list[str]) -> tuple[frozenset[Part], frozenset[st
         there, outside = _next(part, changed(part.file))
         waiting += there
         packages |= outside
-    return frozenset(parts), frozenset(packages)
+    return frozenset(parts - known), frozenset(packages)
 
 
 def defines(file: Path, name: str) -> bool:

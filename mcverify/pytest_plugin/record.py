@@ -92,7 +92,7 @@ class Record:
                  if len(findings) == len(claim.cases()) + len(claim.control_cases())}
         for claim, findings in whole.items():
             self.results.write_claim(claim, findings)
-        self.results.write_verdicts(whole, map(sources_of, whole))
+        self.results.write_verdicts(whole, sources_of(whole).values())
         self.results.write_run(self.terms, seconds=time.monotonic() - self.started,
                                cases=len(self.entries))
         part = sorted(claim.name for claim in judged if claim not in whole)

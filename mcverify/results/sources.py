@@ -1,7 +1,7 @@
 """From claims to digests of all that their results depend on, and to those where it has changed."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +18,7 @@ ENGINE = ((PACKAGE / "judge" / "run.py", ("run",)),
           (PACKAGE / "results" / "folder.py", ("case_row", "control_row", "verdict_row")))
 ATLAS = ((PACKAGE / "judge" / "atlas.py", ("atlas",)),
          (PACKAGE / "results" / "folder.py", ("cell",)))
+Roots = Sequence[tuple[Path, Sequence[str]]]
 ROOMS = ("laws", "theory", "attention", "statistic")  # what else is of mcverify is the judge's
 NUMBERS = {"numpy", "scipy"}  # packages on which all numbers depend
 WHY = {"source": "their own text", "imports": "what they import", "judge": "the judge",
@@ -26,17 +27,20 @@ NEW = "want of results that tell their source"
 WRONG = "results not as declared"
 
 
-def sources_of(claim: Claim) -> dict[str, str]:
-    """A claim's row in sources.csv."""
-    file = loaded_from(claim) or source(claim)
-    names = {claim.name, claim.body.__name__}
-    known = [name for name in sorted(names) if defines(file, name)]
-    return {"claim": claim.name, **_row(((file, tuple(known or [ALL])), *ENGINE), file)}
+def sources_of(claims: Iterable[Claim]) -> dict[Claim, dict[str, str]]:
+    """The claims' rows in sources.csv."""
+    digests, found = _Digests(ENGINE), {}
+    for claim in claims:
+        file = loaded_from(claim) or source(claim)
+        names = sorted({claim.name, claim.body.__name__})
+        known = [name for name in names if defines(file, name)]
+        found[claim] = {"claim": claim.name, **digests.row(file, known or [ALL])}
+    return found
 
 
 def sources_of_the_atlas(name: str) -> dict[str, str]:
     """The row of the table that a run of all claims writes beside theirs."""
-    return {"claim": name, **_row(ATLAS, ATLAS[0][0])}
+    return {"claim": name, **_Digests(ATLAS[1:]).row(*ATLAS[0])}
 
 
 def why_changed(claims: Iterable[Claim], results: Results) -> dict[Claim, str]:
@@ -47,7 +51,8 @@ def why_changed(claims: Iterable[Claim], results: Results) -> dict[Claim, str]:
     """
     known = {row["claim"]: row for row in results.read("sources")}
     verdicts = {row["claim"]: row for row in results.read("verdicts")}
-    found = {}
+    claims, found = list(claims), {}
+    now = sources_of(claims)
     for claim in claims:
         row = verdicts.get(claim.name)
         if row is None or claim.name not in known or not results.file(claim.name).exists():
@@ -55,7 +60,7 @@ def why_changed(claims: Iterable[Claim], results: Results) -> dict[Claim, str]:
         elif (row["verdict"] != row["expected"] or row["errors"] != "0"
               or row["controls"] != row["controls_refuted"]):
             found[claim] = WRONG
-        elif change := changed(sources_of(claim), known[claim.name]):
+        elif change := changed(now[claim], known[claim.name]):
             found[claim] = change
     return found
 
@@ -65,34 +70,50 @@ def changed(now: dict[str, str], before: dict[str, str]) -> str:
     return next((WHY[name] for name in SOURCE_COLUMNS if now[name] != before[name]), "")
 
 
-def _row(roots: tuple[tuple[Path, tuple[str, ...]], ...], own: Path) -> dict[str, str]:
-    columns: dict[str, list[str]] = {name: [] for name in SOURCE_COLUMNS[1:-1]}
-    parts, packages = _reached(*roots[0])
-    for file, names in roots[1:]:
-        parts |= _reached(file, names)[0]
-    named = {Part(file, name) for file, names in roots[:1] for name in names}
-    for part in sorted(parts):
-        told = f"{os.path.relpath(part.file, own.parent)}:{part.name}"
-        columns[_column(part.file, own)] += [told, text_of(part, docstrings=part in named)]
-        columns["imports"] += [text for word in sorted(words_of(part))
-                               for text in _data(word, part.file)]
-    return {name: digest(texts) if texts else "" for name, texts in columns.items()} | {
-        "packages": " ".join(f"{name}-{_version(name)}" for name in sorted(packages | NUMBERS))}
+class _Digests:
+    """Digests of parts, each made once; those of ``behind`` are in every row."""
+
+    def __init__(self, behind: Roots) -> None:
+        self.made: dict[Part, str] = {}
+        self.behind = frozenset(part for file, names in behind for part in reached(file, names)[0])
+        self.common = self._columns(self.behind, PACKAGE / "judge" / "run.py")
+
+    def row(self, file: Path, names: Sequence[str]) -> dict[str, str]:
+        """What stands in the columns for these definitions of a file."""
+        parts, packages = reached(file, names, self.behind)
+        own = self._columns(parts, file)
+        own["source"] += [text_of(Part(file, name), docstrings=True) for name in names]
+        return {name: digest(both) if (both := self.common[name] + texts) else ""
+                for name, texts in own.items()} | {
+            "packages": " ".join(f"{name}-{_version(name)}" for name in sorted(packages | NUMBERS))}
+
+    def _columns(self, parts: Iterable[Part], own: Path) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {name: [] for name in SOURCE_COLUMNS[1:-1]}
+        for part in sorted(parts):
+            if part not in self.made:
+                self.made[part] = _digest_of(part)
+            column, told = _place(part.file, own)
+            found[column].append(f"{told}:{part.name}:{self.made[part]}")
+        return found
 
 
-@lru_cache(maxsize=1024)
-def _reached(file: Path, names: tuple[str, ...]) -> tuple[frozenset[Part], frozenset[str]]:
-    return reached(file, list(names))
+def _digest_of(part: Part) -> str:
+    """The digest of a part's text, and of the files of data that it names."""
+    return digest([text_of(part), *(text for word in sorted(words_of(part))
+                                    for text in _data(word, part.file))])
 
 
-def _column(file: Path, own: Path) -> str:
-    """Of which column a file is, for a claim in its own one."""
-    if file == own:
-        return "source"
-    if not file.is_relative_to(PACKAGE) or file.parent.name == "claims":
-        return "imports"
+@lru_cache(maxsize=4096)
+def _place(file: Path, own: Path) -> tuple[str, str]:
+    """Of which column a file is, for a claim in its own one, and the way to it."""
+    inside = file.is_relative_to(PACKAGE)
+    told = os.path.relpath(file, PACKAGE if inside else own.parent)
+    if file == own and file != PACKAGE / "judge" / "run.py":
+        return "source", told
+    if not inside or file.parent.name == "claims":
+        return "imports", told
     room = file.relative_to(PACKAGE).parts[0]
-    return room if room in ROOMS else "judge"
+    return room if room in ROOMS else "judge", told
 
 
 def _data(word: str, file: Path) -> list[str]:
