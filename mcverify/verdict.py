@@ -133,7 +133,8 @@ class Terms:
         return look_rate(self.error_rate, anytime, self.max_blocks)
 
     @property
-    def _keeps_all(self) -> bool:
+    def keeps_all(self) -> bool:
+        """Whether a case keeps all block values: few come far at the usual margins and looks."""
         return self.margin_scale == 1 and self.max_blocks <= MAX_BLOCKS
 
     def merged(self, blocks: int) -> int:
@@ -145,7 +146,7 @@ class Terms:
         >>> Terms().merged(2**20), Terms(margin_scale=0.05).merged(2**20)
         (1, 16)
         """
-        return 1 if self._keeps_all else 2 ** (-(-blocks // ROWS) - 1).bit_length()
+        return 1 if self.keeps_all else 2 ** (-(-blocks // ROWS) - 1).bit_length()
 
     @property
     def told(self) -> dict[str, int | float]:

@@ -1,9 +1,12 @@
 """The block values of a case: all of them or, in a long run, those of merged blocks."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mcverify.statistic.narrowed import Narrowed
 
 Array = NDArray[np.float64]
 
@@ -23,6 +26,7 @@ class Kept:
         self._rows: list[Array] = []
         self._waiting: list[Array] = []  # of blocks that do not make a row yet
         self._count = 0  # of those
+        self._narrowed: Narrowed | None = None
 
     def coarsen(self, merged: int) -> None:
         """From now on rows are of so many blocks each, of which those so far must be a multiple."""
@@ -33,6 +37,9 @@ class Kept:
     def add(self, table: Array) -> None:
         """Take in the next blocks' values, (blocks, …)."""
         self.blocks += len(table)
+        if self._narrowed is not None:
+            self._narrowed.add(table)
+            return
         self._waiting.append(table)
         self._count += len(table)
         if self._count >= self.merged:
@@ -46,9 +53,20 @@ class Kept:
             self._count -= whole
             self._waiting = [waiting[whole:].copy()] if self._count else []
 
+    def narrow(self, low: float, high: float) -> None:
+        """From now on tell no values apart but those in an interval that holds a quantile."""
+        if self._narrowed is None:
+            self._narrowed, self._rows = Narrowed(self._table, low, high), []
+        else:
+            self._narrowed.narrow(low, high)
+
     @property
-    def table(self) -> Array:
-        """The rows so far, (blocks // merged, …)."""
+    def table(self) -> Any:
+        """The rows so far, (blocks // merged, …), or what is left of them."""
+        return self._table if self._narrowed is None else self._narrowed
+
+    @property
+    def _table(self) -> Array:
         if len(self._rows) != 1:
             self._rows = [np.concatenate(self._rows)]
         return self._rows[0]

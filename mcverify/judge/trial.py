@@ -28,6 +28,7 @@ from mcverify.judge.world import statistic_of, world_of
 from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.betting import threshold
 from mcverify.statistic.jackknife import wrong_influence
+from mcverify.statistic.narrowed import Narrowed
 from mcverify.statistic.studentised import CALIBRATED_FROM
 from mcverify.verdict import Terms, Verdict, judge
 
@@ -99,10 +100,12 @@ class Trial:
         if found.final or blocks in (self.world.most, self.terms.looks[-1][1]):
             return self._open(found, found.reason or "the measured interval still crosses an edge "
                                                      "of the claimed one")
-        if not later:
+        if not later or self.kept.table.size > MAX_TABLE:
             return self._open(found, f"one more look would keep over {MAX_TABLE} numbers; let the "
                                      "body return fewer a block")
         self._foresee(found, blocks, later[-1])
+        if self.narrows and math.isfinite(found.high - found.low):
+            self.kept.narrow(found.low, found.high)
         return None
 
     def _foresee(self, found: Estimate, blocks: int, most: int) -> None:
@@ -116,7 +119,8 @@ class Trial:
         if self.statistic.rests_on is Basis.CALIBRATED:
             slow = self._slow(found)
             found = replace(found, low=found.value - slow, high=found.value + slow)
-        self.rests = min(most, self.needed(found, blocks, 2 * found.stderr))
+        if not self.narrows:  # which every look lets go of more
+            self.rests = min(most, self.needed(found, blocks, 2 * found.stderr))
 
     def needed(self, found: Estimate, blocks: int, farther: float = 0.0) -> float:
         """After how many blocks in all a verdict is foreseen, by an interval after so many and
@@ -161,16 +165,32 @@ class Trial:
         return self.terms.merged(blocks) if self.kept.merge else 1
 
     @property
+    def narrows(self) -> bool:
+        """Whether what a quantile needs no more is let go of."""
+        return self.statistic.narrows and not self.terms.keeps_all
+
+    @property
     def _each(self) -> int:
         """The numbers of a row."""
-        return self.kept.table.size // len(self.kept.table)
+        table = self.kept.table
+        return table.values if isinstance(table, Narrowed) else int(table.size) // len(table)
 
     def bearable(self, each: int) -> list[int]:
         """The ends of the looks whose blocks the case may have, and may keep in rows of so many
         numbers.
         """
         return [stop for _, stop in self.terms.looks
-                if stop <= self.world.most and stop // self.merged(stop) * each <= MAX_TABLE]
+                if stop <= self.world.most and self.numbers(each, stop) <= MAX_TABLE]
+
+    def numbers(self, each: int, blocks: int) -> int:
+        """How many numbers the case keeps of so many blocks with so many block values each.
+
+        Of a quantile those of blocks with a value in its interval, if values are independent.
+        """
+        if not self.narrows:
+            return each * blocks // self.merged(blocks)
+        inside = math.sqrt(2 * threshold(blocks, self.rate) * each * blocks)
+        return each * min(blocks, round(inside))
 
     @property
     def rate(self) -> float:

@@ -104,8 +104,7 @@ def _add_world(
         if found.reason:
             its.open[case] = found.reason
         its.blocks += found.blocks
-        its.memory += NUMBER * timed[case].table[:1].size * found.blocks // (
-            trial.merged(found.blocks))
+        its.memory += NUMBER * trial.numbers(timed[case].table[:1].size, found.blocks)
         its.seconds += timed[case].checks + timed[case].cost.of(
             _chunks(world, trial.terms, found.blocks), found.blocks)
         if found.blocks:

@@ -100,6 +100,7 @@ class Statistic:
     draws : whether its body draws at all.
     merge : block values -> those of pairs of neighbours, taken as one block: (2n, …) -> (n, …). A
         case of a statistic without it keeps what it has drawn, which ends at some number.
+    narrows : whether its interval may be asked of ``Narrowed`` block values as well.
     enlarged : how many blocks are one -> the same for such block values, if it is not the variance
         in ``known`` alone that changes.
     """
@@ -117,7 +118,7 @@ class Statistic:
     power: int = 1
     knows: Callable[[Any], Array] | None = None
     tell: "Callable[[tuple[Known | None, ...]], Statistic] | None" = None
-    interval: Callable[[Array, float], Estimate] | None = None
+    interval: Callable[[Any, float], Estimate] | None = None
     basis: Basis = Basis.CALIBRATED
     anytime: bool = False
     ranged: Callable[..., Estimate] | None = None
@@ -125,6 +126,7 @@ class Statistic:
     known: tuple[Any, Any] | None = None
     draws: bool = True
     merge: Callable[[Array], Array] | None = None
+    narrows: bool = False
     enlarged: "Callable[[int], Statistic] | None" = None
 
     def __repr__(self) -> str:

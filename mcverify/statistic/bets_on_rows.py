@@ -31,30 +31,36 @@ def log_wealth_of_rows(gains: Array, variances: Array, size: int, lowest: float)
     >>> round(log_wealth_of_rows(gains, gains * 0, 1, -0.5), 12)  # λ = 1
     0.523248143765
     """
-    total = float(gains.sum())
-    if not total > 0:
-        return 0.0
     apart = np.maximum(gains - lowest, 0.0)
     ruined = np.where(apart > 0, variances / (apart**2 + variances), 0.0)
     other = gains + np.where(apart > 0, variances / apart, 0.0)
-    weights, at_lowest, near, far = 1 - ruined, float(ruined.sum()), 0.0, -1 / lowest
-    bet = total / float(np.sum(gains * gains + variances))
+    return size * best_bet(np.append(other, lowest), np.append(1 - ruined, ruined.sum()), lowest)
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def best_bet(gains: Array, weights: Array, lowest: float) -> float:
+    """max over λ in [0, −1/lowest] of Σ weight·ln(1 + λ·gain), for gains of at least lowest < 0.
+
+    >>> round(best_bet(np.array([0.5, -0.5]), np.array([3.0, 1.0]), -0.5), 12)
+    0.523248143765
+    """
+    gains, weights = gains[weights > 0], weights[weights > 0]
+    total = float(weights @ gains)
+    if not total > 0:
+        return 0.0
+    near, far, bet = 0.0, -1 / lowest, total / float(weights @ gains**2)
     for _ in range(NEWTON_STEPS):
         if not near < bet < far:
             bet = (near + far) / 2
-        ratios = other / (1 + bet * other)
-        ruin = lowest / (1 + bet * lowest) if at_lowest > 0 else 0.0
-        slope = float(weights @ ratios) + at_lowest * ruin
-        bend = float(weights @ ratios**2) + at_lowest * ruin**2
+        ratios = gains / (1 + bet * gains)
+        slope = float(weights @ ratios)
         near, far = (bet, far) if slope > 0 else (near, bet)
-        step = slope / bend
+        step = slope / float(weights @ ratios**2)
         if abs(step) <= BET_TOLERANCE * bet:
             break
         bet += step
-    bet = min(max(bet, near), far)
-    made = float(weights @ np.log(1 + bet * other))
-    made += at_lowest * math.log(1 + bet * lowest) if at_lowest > 0 else 0.0
-    return size * made if made > 0 else 0.0
+    made = float(weights @ np.log(1 + min(max(bet, near), far) * gains))
+    return made if made > 0 else 0.0
 
 
 def interval_of_rows(

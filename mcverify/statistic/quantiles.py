@@ -16,8 +16,10 @@ from collections.abc import Callable
 import numpy as np
 
 from mcverify.statistic.base import Array, Statistic, flat
+from mcverify.statistic.bets_on_rows import best_bet
 from mcverify.statistic.betting import threshold, wealth_against
 from mcverify.statistic.estimate import Basis, Estimate
+from mcverify.statistic.narrowed import Narrowed
 from mcverify.statistic.studentised import standard_error
 
 
@@ -89,7 +91,9 @@ def quantile(level: float) -> Statistic:
         value = float(np.quantile(table, level, method="inverted_cdf"))
         return value, level - (table <= value).mean(axis=1)  # in units of probability
 
-    def interval(table: Array, error_rate: float) -> Estimate:
+    def interval(table: Array | Narrowed, error_rate: float) -> Estimate:
+        if isinstance(table, Narrowed):
+            return _of_narrowed(table, level, error_rate)
         values, blocks = np.sort(table, axis=None), len(table)
         value, last = _at(values, level), len(values) - 1
         limit, centre = threshold(blocks, error_rate), int(np.searchsorted(values, value))
@@ -113,7 +117,34 @@ def quantile(level: float) -> Statistic:
         return Estimate(value, _quantile_error(shares, values, level), low, high, reason)
 
     return Statistic(name, flat, influence, moments=0, interval=interval, basis=Basis.ORDER,
-                     anytime=True)
+                     anytime=True, narrows=True)
+
+
+def _of_narrowed(table: Narrowed, level: float, error_rate: float) -> Estimate:
+    """The same of blocks of which an earlier look has left an interval: what that refuted stays so.
+    """
+    values, blocks, shares = table.inside, len(table), np.arange(table.values + 1) / table.values
+    limit, last = threshold(blocks, error_rate), len(values) - 1
+
+    def place(share: float) -> int:
+        return min(max(table.rank(share), 0), last)
+
+    def excess(index: int, sign: float) -> float:
+        counts = table.at(float(values[index]) if index >= 0 else
+                          math.nextafter(table.low, -math.inf))
+        lowest = -level if sign > 0 else level - 1
+        return math.sqrt(best_bet(sign * (shares - level), counts, lowest)) - math.sqrt(limit)
+
+    centre = place(level)
+    counts = table.at(float(values[centre]))
+    error = math.sqrt(float(counts @ (shares - counts @ shares / blocks) ** 2) / blocks**2)
+    away = round(error * math.sqrt(2 * limit) * blocks * table.values)
+    below = _first(lambda i: excess(i, -1.0), centre - away, centre + 1, -1)
+    beyond = _first(lambda i: excess(i, 1.0), centre + away, centre - 1, last)
+    spread = float(values[place(level + 2 * error)] - values[place(level - 2 * error)])
+    return Estimate(float(values[centre]), spread / 4 if error > 0 else math.nan,
+                    table.low if below is None else float(values[below + 1]),
+                    table.high if beyond is None else float(values[beyond]))
 
 
 median = quantile(0.5)

@@ -1,5 +1,7 @@
 """What a case keeps in a long run: little, and the same whatever it came in."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from mcverify.judge.kept import Kept
 from mcverify.judge.measure import Measured
 from mcverify.judge.run import run
 from mcverify.judge.trial import Trial
-from mcverify.statistic import mean, median, variance
+from mcverify.statistic import difference_of, mean, median, variance
 from mcverify.verdict import Terms
 
 LONG = Terms(margin_scale=0.5, max_blocks=2**14)
@@ -88,10 +90,27 @@ def test_findings_are_the_same_in_one_process_and_in_two_and_merged_or_not(
         assert merged.stderr == pytest.approx(apart.stderr, rel=0.2)
 
 
+def test_a_median_keeps_few_blocks_of_a_long_run_and_all_of_a_usual_one(few_rows):
+    cases = never_decided(median, between=(0.0, 1.0)).cases()
+    kept = {}
+    for terms in (LONG, Terms(max_blocks=LONG.max_blocks)):
+        trial, rng = Trial(cases[0], terms), np.random.default_rng(2)
+        trial.claimed = cases[0].claimed
+        for start, stop in terms.looks:
+            trial.take(start, Measured(rng.standard_normal((stop - start, 2)), None), stop)
+            finding = trial.judged(stop)
+        kept[terms] = trial.kept.table.size
+        assert finding.blocks == 2**14
+        assert finding.verdict == "INCONCLUSIVE"
+    assert kept[Terms(max_blocks=LONG.max_blocks)] == 2 * 2**14
+    assert kept[LONG] < 2 * 2**14 / 4
+
+
 def test_what_cannot_be_merged_is_kept_as_far_as_it_may_be(few_rows, monkeypatch):
     monkeypatch.setattr("mcverify.judge.trial.MAX_TABLE", 2**12)
-    [finding] = run(never_decided(median, between=(0.0, 1.0)).cases(), LONG, jobs=1)
-    assert finding.blocks == 2**11
+    of_both = replace(never_decided(difference_of(median, mean)), body=lambda q, k: (q, k))
+    [finding] = run(of_both.cases(), LONG, jobs=1)
+    assert finding.blocks < 2**11
     assert finding.reason.startswith("one more look would keep over 4096 numbers")
     [finding] = run(never_decided(mean).cases(), LONG, jobs=1)
     assert finding.blocks == 2**14
@@ -100,6 +119,8 @@ def test_what_cannot_be_merged_is_kept_as_far_as_it_may_be(few_rows, monkeypatch
 def test_looks_go_as_far_as_asked_where_rows_are_merged_and_as_far_as_they_fit_elsewhere():
     long = Terms(max_blocks=2**30)
     [case], [of_medians] = never_decided().cases(), never_decided(median).cases()
-    assert Trial(case, long).bearable(2)[-1] == 2**30
-    assert Trial(of_medians, long).bearable(2)[-1] == 2**22
+    [of_both] = never_decided(difference_of(median, mean)).cases()
+    assert Trial(case, long).bearable(2)[-1] == Trial(of_medians, long).bearable(2)[-1] == 2**30
+    assert Trial(of_medians, long).bearable(2**10)[-1] < 2**20
+    assert Trial(of_both, long).bearable(2)[-1] == 2**22
     assert Trial(case, Terms()).bearable(16)[-1] == 2**19
