@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
+from heapq import heapify, heappush
 from typing import Any
 
 from mcverify.judge.finding import Finding
@@ -18,6 +18,7 @@ from mcverify.judge.worker import Killed
 from mcverify.judge.world import World
 from mcverify.verdict import FIRST_LOOK, Terms
 
+HELD = 2**23  # numbers, 64 MiB, that may wait in a group for a chunk that is late
 REMEMBERED = 2**18  # chunks of a world, beyond which others are only held against the first ones
 
 
@@ -35,6 +36,11 @@ class Group:
     def blocks(self) -> tuple[int, int]:
         """Where its look begins and ends."""
         return self.trials[0].terms.looks[self.look]
+
+    @property
+    def held(self) -> int:
+        """Numbers of chunks that have come before others that they follow."""
+        return sum(trial.held for trial in self.trials)
 
     @property
     def cost(self) -> int:
@@ -94,10 +100,11 @@ class Schedule:
             self._calculate(1)
             while self.unopened and not (self.waiting and self.waiting[0][0] == 0):
                 self._open(self.unopened.pop())
-            if not (self.waiting or self.again):
+            task = self.again.pop() if self.again else self._next_chunk()
+            if task is None:
                 self._calculate(len(self.calculations))
                 raise StopIteration
-            task = self._to_measure(self.again.pop() if self.again else self._next_chunk())
+            task = self._to_measure(task)
         self.issued[next(self.indices)] = task
         references = [trial.reference for trial in task.trials]
         return references, self.terms.seed, task.first, task.blocks
@@ -118,13 +125,20 @@ class Schedule:
         self.findings += self._arrived(task.group)
         return None
 
-    def _next_chunk(self) -> Task:
-        group, (start, stop) = self.waiting[0][-1], self.waiting[0][-1].blocks
+    def _next_chunk(self) -> Task | None:
+        """Of the first group whose chunks do not wait for one that is late in too large numbers."""
+        entry = self.waiting[0] if self.waiting else None
+        if entry and entry[-1].held > HELD:
+            entry = min((each for each in self.waiting if each[-1].held <= HELD), default=None)
+        if entry is None:
+            return None
+        group, (start, stop) = entry[-1], entry[-1].blocks
         blocks = group.world.chunk(stop - start)
         first = stop - group.left
         group.awaited, group.left = group.awaited + 1, group.left - blocks
         if not group.left:
-            heappop(self.waiting)
+            self.waiting.remove(entry)
+            heapify(self.waiting)
         return Task(group, tuple(group.trials), first, blocks)
 
     def _open(self, group: Group) -> None:

@@ -45,6 +45,7 @@ class Trial:
         self.case, self.terms = case, terms
         self.claimed = (math.nan, math.nan)
         self.arrived: dict[int, Outcome] = {}  # by first block, of chunks that others come before
+        self.held = 0  # numbers in those
         self.kept = Kept(case.claim.statistic.merge)
         self.pieces: list[Array] = []  # of the first look, as they were drawn
         self.fault = ""  # of the first chunk that has one
@@ -136,15 +137,17 @@ class Trial:
     def take(self, first: int, outcome: Outcome, stop: int) -> None:
         """Take in the outcome of the chunk from a block on, at the look that ends at ``stop``.
 
-        Chunks may come in any order, and count in the order of their blocks. Those that wait for
-        others are no more than there are at work elsewhere.
+        Chunks may come in any order, and count in the order of their blocks.
         """
         self.arrived[first] = outcome
+        self.held += _size(outcome)
         while (at := self.kept.blocks) in self.arrived and not self.fault:
-            if fault := self._add(self.arrived.pop(at), self.merged(stop)):
+            outcome = self.arrived.pop(at)
+            self.held -= _size(outcome)
+            if fault := self._add(outcome, self.merged(stop)):
                 self.fault = f"{fault} (seed {self.terms.seed}, chunk at block {at})"
         if self.fault:
-            self.arrived.clear()
+            self.arrived, self.held = {}, 0
 
     def _add(self, outcome: Outcome, merged: int) -> str:
         """Keep a chunk's block values, in rows of so many blocks; returns why there are none."""
@@ -264,3 +267,7 @@ class Trial:
             departure += (self.claimed[1] - self.claimed[0]) / 2
         relative = claim.within is not None and claim.within.relative
         return float(departure / abs(sum(edges) / len(edges)) if relative else departure)
+
+
+def _size(outcome: Outcome) -> int:
+    return 0 if isinstance(outcome, str) else outcome.table.size

@@ -15,6 +15,7 @@ from mcverify.declare.claim import Case
 from mcverify.judge.measure import Measured, Outcome
 
 SPAN = 5.0  # seconds of measuring that a kill may cost, besides what is under way
+HELD = 2**23  # numbers, 64 MiB, that are not written yet
 MOST = 2**30  # bytes; what does not fit is drawn again
 TABLE = """CREATE TABLE IF NOT EXISTS chunk (
     key BLOB, first INTEGER, blocks INTEGER, digest BLOB, about TEXT, shape TEXT, numbers BLOB,
@@ -40,6 +41,7 @@ class Chunks:
         self.decided: list[tuple[bytes]] = []  # keys of rows that may go
         self.left: set[bytes] = set()  # keys of what an interrupted run has left
         self.seconds = 0.0  # that it took to measure what is not written
+        self.numbers = 0  # in it
         self.database: sqlite3.Connection | None = None
         self.usable = True
 
@@ -85,6 +87,7 @@ class Chunks:
         for case, outcome in outcomes if self.usable else ():
             key = self._key(case)
             self.fresh.setdefault(key, []).append((key, first, blocks, digest, outcome))
+            self.numbers += 0 if isinstance(outcome, str) else outcome.table.size
 
     def drop(self, case: Case) -> None:
         """The case is decided: its chunks are not needed any more."""
@@ -94,13 +97,13 @@ class Chunks:
             self.decided.append((key,))
 
     def save_in_time(self) -> None:
-        """Write if a kill would cost too much else."""
-        if self.seconds >= SPAN:
+        """Write if a kill would cost too much else, or too much is held."""
+        if self.seconds >= SPAN or self.numbers >= HELD:
             self.save()
 
     def save(self) -> None:
         """Write what is not written yet."""
-        self.seconds = 0.0
+        self.seconds, self.numbers = 0.0, 0
         rows = [(*row[:-1], *_written(row[3], row[4])) for each in self.fresh.values()
                 for row in each]
         if rows or self.decided:

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from mcverify import grid, laws, verdict
 from mcverify.declare.claim import Claim
 from mcverify.judge.kept import Kept
-from mcverify.judge.measure import Measured
+from mcverify.judge.measure import Measured, measure
 from mcverify.judge.run import run
+from mcverify.judge.schedule import Schedule
 from mcverify.judge.trial import Trial
+from mcverify.judge.watch import Watch
 from mcverify.statistic import difference_of, mean, median, variance
 from mcverify.verdict import Terms
 
@@ -124,3 +126,31 @@ def test_looks_go_as_far_as_asked_where_rows_are_merged_and_as_far_as_they_fit_e
     assert Trial(of_medians, long).bearable(2**10)[-1] < 2**20
     assert Trial(of_both, long).bearable(2)[-1] == 2**22
     assert Trial(case, Terms()).bearable(16)[-1] == 2**19
+
+
+def test_chunks_do_not_run_ahead_of_one_that_is_late(monkeypatch):
+    """All but the first chunk come back: no more than may wait, and all once it is there."""
+    monkeypatch.setattr("mcverify.judge.schedule.HELD", 2**10)
+    claim = replace(never_decided(mean), over=grid(law=laws.normal, d_k=8, tokens=64))
+    plan = Schedule([Trial(case, Terms()) for case in claim.cases()], Terms(), Watch())
+    results, late, issued = {}, [], 0
+
+    def settle(index):
+        list(plan.settle(index, results.pop(index)))
+
+    for index, call in enumerate(plan):
+        plan.begun(index, lambda: (-1, 0.0))
+        results[index], issued = measure(*call), issued + 1
+        first = call[2]
+        if first == 2**12 and not late:
+            late.append(index)
+        else:
+            settle(index)
+        if late and issued > 1000:
+            break
+    [trial] = plan.issued[late[0]].trials
+    assert 2**10 < trial.held <= 2**10 + 512
+    assert next(plan, None) is None
+    settle(late[0])
+    assert trial.held == 0
+    assert next(plan, None) is not None
