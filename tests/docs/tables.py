@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from mcverify.declare.discover import BUILT_IN, discover
 from mcverify.report.surprises import surprises as found_surprising
 from mcverify.results.folder import Results
 
@@ -101,8 +102,23 @@ def self_check():
                  ((f"`{row[0]}`", *row[1:]) for row in counts.itertuples()))
 
 
+def training():
+    """What came out of each case of the claims about training that has been judged."""
+    rows = []
+    for claim in discover(BUILT_IN / "training"):
+        if not (CLAIMS / f"{claim.name}.csv").exists():
+            continue
+        for case, row in zip(claim.cases(), cases(claim.name).itertuples(), strict=True):
+            where = ", ".join(f"{name} = {value}" for name, value in case.settings
+                              if name != "model")
+            rows.append((f"`{claim.name}`", where, claim.statistic.name, f"{row.estimate:.3g}",
+                         f"{row.low:.3g} to {row.high:.3g}", row.blocks, row.verdict))
+    header = ("claim", "where", "statistic", "estimate", "interval", "runs", "verdict")
+    return table(header, ("---", "---", "---", "--:", "---", "--:", "---"), rows)
+
+
 TABLES = {table.__name__: table for table in
-          (surprises, assumptions, saturation, bases, theorems, self_check)}
+          (surprises, assumptions, saturation, bases, theorems, self_check, training)}
 
 
 def files():
