@@ -108,7 +108,8 @@ def score_gradient(p: Array, upstream: Array) -> Array:
     >>> score_gradient(np.array([0.5, 0.5]), np.array([0.0, 1.0]))
     array([-0.25,  0.25])
     """
-    gradient: Array = p * (upstream - np.einsum("...i,...i->...", p, upstream)[..., None])
+    gradient: Array = upstream - np.einsum("...i,...i->...", p, upstream)[..., None]
+    gradient *= p
     return gradient
 
 

@@ -14,7 +14,7 @@ NORMAL = laws.normal
 SQUARES = ratio.of_degree(2)
 
 
-ROWS = 16  # queries of a block that are used: all share its keys, so that more add little
+ROWS = 32  # queries of a block that are used: all share its keys, so that more add little
 
 
 def gradient(q, k, scale, upstream):
