@@ -1,6 +1,6 @@
 """What a run on a dask cluster costs: bytes and seconds of a call, and time with many workers.
 
-Run it as `python -m benchmarks cluster [NAMES] [--every 5] [--times 100]`. The chosen claims (every
+Run it as `python -m benchmarks cluster [NAMES] [--every 12] [--times 30]`. The chosen claims (every
 so many of mcverify's own) are judged in this one process, and each call of `measure` is timed in
 CPU seconds and its bytes are counted. A scheduler and a worker on this machine then make 2,000
 calls that do nothing, one by one and in lots, which tells what a lot and what a call costs client,
@@ -204,8 +204,8 @@ def simulated(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="claims")
-    parser.add_argument("--every", type=int, default=5, help="of the claims, if none is named")
-    parser.add_argument("--times", type=int, default=100, help="copies in the larger run")
+    parser.add_argument("--every", type=int, default=12, help="of the claims, if none is named")
+    parser.add_argument("--times", type=int, default=30, help="copies in the larger run")
     options = parser.parse_args()
     claims = [claim for claim in discover.discover() if not claim.slow]
     chosen = [claim for claim in claims if claim.name in options.names] or claims[::options.every]

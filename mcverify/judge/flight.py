@@ -18,7 +18,7 @@ from mcverify.judge.worker import Function, Killed
 
 AHEAD = 2  # lots in flight for each thread of a worker, so that none waits for the next
 LOT = 0.2  # seconds that a lot is to take, beside which what dask does for it is little
-LEAST = 0.02  # if there are calls for more than one
+LEAST = 0.1  # if there are calls for more than one
 MOST = 50  # calls of a lot
 LOOK_AGAIN = 2.0  # seconds after which workers are counted again
 GONE = ("the scheduler of the cluster is gone; what was finished is kept, and the same command "
