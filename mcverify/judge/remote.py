@@ -23,19 +23,32 @@ from mcverify.declare.discover import files_behind, origin, packages
 from mcverify.judge import measure
 from mcverify.judge.worker import TICK, Worker
 
+SOURCE = "the source of "
+ALWAYS = ["Python", "NumPy", "SciPy", f"{SOURCE}mcverify"]  # numbers depend on them
 
-def versions() -> dict[str, str]:
-    """What numbers depend on besides a claim's file: the same there and here, or no run.
 
-    >>> list(versions())[:3]
-    ['Python', 'NumPy', 'SciPy']
+def versions(names: Iterable[str]) -> dict[str, str]:
+    """Of Python, of distributions, and of packages of claims ``the source of NAME``, as a digest.
+
+    The source, since its version stays the same while somebody works on it.
+
+    >>> versions(["nothing of this name"])
+    {'nothing of this name': 'missing'}
     """
-    found = {"Python": ".".join(platform.python_version_tuple()[:2]),
-             **{name: importlib.metadata.version(name.lower()) for name in ("NumPy", "SciPy")}}
-    # Of a package its source, since while somebody works on it the version stays the same.
-    homes = {"mcverify": measure.PACKAGE,
-             **{name: home for name, (_, home) in packages().items() if name != "mcverify"}}
-    return found | {f"the source of {name}": _digest(home) for name, home in homes.items()}
+    return {name: _version(name) for name in names}
+
+
+def _version(name: str) -> str:
+    if name == "Python":
+        return ".".join(platform.python_version_tuple()[:2])
+    if name.startswith(SOURCE):
+        homes = {name: home for name, (_, home) in packages().items()}
+        home = (homes | {"mcverify": measure.PACKAGE}).get(name.removeprefix(SOURCE))
+        return _digest(home) if home else "missing"
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
 
 
 @cache
@@ -68,14 +81,15 @@ class Luggage:
 
 def luggage(claims: Iterable[Claim]) -> Luggage:
     """What these claims need."""
+    claims = list(claims)
     homes = {name: home for name, (_, home) in packages().items()}
     files = {file: file.read_bytes() for claim in claims if origin(claim) not in homes
              for file in files_behind(claim)}
     paths = [path for path in map(Path.resolve, map(Path, sys.path))
              if any(file.is_relative_to(path) for file in files)]
-    needed = {name: version for name, version in versions().items()
-              if not name.startswith("the source of ") or "mcverify" in name
-              or any(name == f"the source of {origin(claim)}" for claim in claims)}
+    asked = {*(claim.needs for claim in claims if claim.needs),
+             *(f"{SOURCE}{origin(claim)}" for claim in claims if origin(claim) in homes)}
+    needed = versions([*ALWAYS, *sorted(asked - {*ALWAYS})])
     return Luggage(needed, homes, files, paths)
 
 
@@ -93,10 +107,10 @@ class Place:
     unpacked: Path | None = None
 
     def __post_init__(self) -> None:
-        here = versions()
+        here = versions(self.luggage.versions)
         self.fault = "; ".join(
-            f"{name} is {here.get(name, 'missing')} there and {version} here"
-            for name, version in self.luggage.versions.items() if here.get(name) != version)
+            f"{name} is {here[name]} there and {version} here"
+            for name, version in self.luggage.versions.items() if here[name] != version)
         if self.fault:
             return
         homes = {name: home for name, (_, home) in packages().items()}

@@ -1,5 +1,6 @@
 """Calls on a dask cluster: the numbers of a run here, whatever becomes of its workers."""
 
+import dataclasses
 import math
 import os
 import signal
@@ -103,7 +104,9 @@ def test_claims_are_measured_where_their_files_are_not(mine, elsewhere):
 
 
 def test_what_numbers_depend_on_must_be_the_same(mine):
-    taken = luggage(discover(mine()))
+    claims = discover(mine())
+    taken = luggage([*claims, dataclasses.replace(claims[0], needs="rich")])
+    assert list(taken.versions) == ["Python", "NumPy", "SciPy", "the source of mcverify", "rich"]
     assert not Place(taken).fault
     versions = {**taken.versions, "NumPy": "1.0", "the source of mcverify": "0"}
     fault = Place(Luggage(versions, {}, {}, [])).fault
