@@ -81,6 +81,8 @@ def plan(
     claims, faults = select(names or [])
     if told(faults) and not claims:
         return Exit.BAD_USAGE
+    if not names:  # as a run does
+        claims = [claim for claim in claims if not claim.slow]
     terms = Terms(0, error_rate, margin_scale, max_blocks)
     with refused(), patient() as watch:
         plans = plan(claims, terms, Results(out), watch)

@@ -191,6 +191,15 @@ def test_the_command_prints_a_row_a_claim_and_the_sums(mine, capsys):
     assert not Path("none").exists()
 
 
+def test_claims_that_a_run_leaves_out_are_left_out_unless_they_are_named(
+        mine, capsys, monkeypatch):
+    claims = mine(MEAN, SHARE.replace("over=WORLD", "over=WORLD, needs='plots'"))
+    monkeypatch.setattr("mcverify.cli.selection.select", lambda names: (claims, ()))
+    for words, found in (([], 1), (["mine.py"], 2)):
+        assert main(["plan", *words, "--csv"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 1 + found
+
+
 @pytest.mark.parametrize(("words", "message"), [
     (["--margin-scale", "0"], "margin scale 0: must be above 0"),
     (["--max-blocks", "1"], "must be a whole number of at least 128"),
