@@ -14,8 +14,9 @@ from mcverify.attention.chunk import Made, Scores, Vectors
 from mcverify.declare.claim import Case
 from mcverify.judge.measure import Measured, Outcome
 
-SPAN = 5.0  # seconds of measuring that a kill may cost, besides what is under way
+SPAN = 10.0  # seconds of measuring that a kill may cost, besides what is under way
 HELD = 2**23  # numbers, 64 MiB, that are not written yet
+PAGE = 2**15  # bytes that are written together: a table of block values or more
 MOST = 2**30  # bytes; what does not fit is drawn again
 TABLE = """CREATE TABLE IF NOT EXISTS chunk (
     key BLOB, first INTEGER, blocks INTEGER, digest BLOB, about TEXT, shape TEXT, numbers BLOB,
@@ -132,8 +133,8 @@ class Chunks:
             # The folder is this run's alone, and some file systems of clusters know no locks.
             self.database = sqlite3.connect(f"{self.file.resolve().as_uri()}?nolock=1", uri=True)
             self.database.execute("PRAGMA synchronous = OFF")  # a kill harms nothing
-            size, = self.database.execute("PRAGMA page_size").fetchone()
-            self.database.execute(f"PRAGMA max_page_count = {MOST // size}")
+            self.database.execute(f"PRAGMA page_size = {PAGE}")
+            self.database.execute(f"PRAGMA max_page_count = {MOST // PAGE}")
             self.database.execute(TABLE)
         return self.database
 

@@ -97,9 +97,9 @@ def test_a_damaged_row_is_drawn_again(tmp_path, change):
         assert kept.recall(CASE, 64, 64) is None
 
 
-@pytest.mark.parametrize("damage", [lambda text: text[:5000], lambda text: b"",
-                                    lambda text: b"no database" * 1000,
-                                    lambda text: text[:4096] + bytes(len(text) - 4096)])
+@pytest.mark.parametrize("damage", [
+    lambda text: text[:chunks.PAGE + 100], lambda text: b"", lambda text: b"no database" * 1000,
+    lambda text: text[:chunks.PAGE] + bytes(len(text) - chunks.PAGE)])
 def test_a_damaged_file_is_begun_anew(tmp_path, damage):
     file = note(tmp_path)
     for first in range(128, 4096, 64):
@@ -113,14 +113,14 @@ def test_a_damaged_file_is_begun_anew(tmp_path, damage):
 
 
 def test_there_is_an_end_to_what_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "MOST", 2**16)
-    for first in range(0, 6400, 64):
+    monkeypatch.setattr(chunks, "MOST", 2**18)
+    for first in range(0, 16000, 64):
         note(tmp_path, first=first)
-    assert 2**15 < (tmp_path / "kept").stat().st_size <= 2**16
+    assert 2**17 < (tmp_path / "kept").stat().st_size <= 2**18
     kept = opened(tmp_path)
     with kept.kept([CASE]):
         assert kept.recall(CASE, 0, 64)
-        assert kept.recall(CASE, 6336, 64) is None
+        assert kept.recall(CASE, 15936, 64) is None
 
 
 # --- a run that goes on -----------------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_a_claim_that_has_changed_is_measured_anew(mine, measured):
 
 
 def test_a_kill_costs_what_is_not_written(mine, measured):
-    """Here nothing, for every chunk is written; else five seconds of measuring at most."""
+    """Here nothing, for every chunk is written; else ten seconds of measuring at most."""
     code = f"""
 import os, signal
 from mcverify.cli.main import main
