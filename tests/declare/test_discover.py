@@ -37,7 +37,7 @@ def write(tmp_path):
 def test_own_claims_are_found_by_listing_the_folder():
     claims = discover()
     assert len({claim.name for claim in claims}) == len(claims) > 30
-    assert {source(claim).parent.name for claim in claims} == {"claims"}
+    assert {source(claim).parent.name for claim in claims} == {"claims", "training"}
 
 
 def test_a_claim_that_a_later_one_replaces_is_told(write):

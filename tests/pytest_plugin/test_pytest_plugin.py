@@ -168,6 +168,20 @@ def test_tests_are_selected_as_any_others(folder, words, left):
     assert folder.ids(*words) == [f"claim_mine.py::{name}" for name in left]
 
 
+def test_a_claim_that_trains_is_judged_where_slow_tests_are_asked_for(folder):
+    folder.write("claim_mine.py", HEAD, """
+@claim(mean.within(0, 1), at_least=0.5, over=grid(rate=1), controls=grid(rate=0))
+def trains(seeds, rate):
+    '''It trains.'''
+    return (seeds >= 0) * rate
+""")
+    assert folder.pytest("-rs").output.count("2 skipped") == 1
+    assert "slow: judged by `pytest -m slow`" in folder.pytest("-rs").output
+    session = folder.pytest("-m", "slow")
+    assert session.code == 0
+    assert "cases 1 (CONFIRMED 1), not as declared 0; controls 1, refuted 1" in session.output
+
+
 def test_a_module_of_tests_has_its_own_claims_and_none_that_it_imports(folder):
     own = text_of("own", "equals=0, within=absolute(0.2)")
     folder.write("claim_mine.py", HEAD, TRUE)
