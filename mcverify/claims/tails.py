@@ -5,19 +5,19 @@ import math
 import numpy as np
 
 from mcverify import absolute, claim, grid, laws, relative
-from mcverify.attention import matched_scores
+from mcverify.attention import matched_scores, scores
 from mcverify.declare import near
 from mcverify.statistic import median, quantile, slope
 
 CAUCHY = laws.independent(laws.student_t(1), laws.rademacher)
-EIGHT = 8  # tokens of a block: all values are kept for a quantile
+FOUR = 4  # tokens of a block: all scores are kept for a quantile
 
 
 @claim(
     quantile(0.75),
     equals=lambda d_k, power: d_k ** (1 - power),
     within=relative(0.05),
-    over=grid(law=CAUCHY, d_k=[1, 4, 16, 64], tokens=EIGHT, power=[0.5, 1.0]),
+    over=grid(law=CAUCHY, d_k=[1, 4, 16, 64], tokens=8, power=[0.5, 1.0]),
     decides="C7",
     controls=grid(equals=1.0) + grid(power=0.55)
     + near.law(laws.independent(laws.student_t(1.5), laws.rademacher)),
@@ -31,17 +31,17 @@ def cauchy_quartile(q, k, d_k, power):
     median,
     equals=0.969,
     within=relative(0.1),
-    over=grid(law=laws.independent(laws.stable(1.5), laws.rademacher), d_k=[4, 64, 256], tokens=EIGHT),
+    over=grid(law=laws.independent(laws.stable(1.5), laws.rademacher), d_k=[4, 64, 256], tokens=FOUR),
     decides="C7",
     controls=grid(power=0.5) + grid(power=1.0),
 )
 def stable_scores_need_their_own_power(q, k, d_k, power=2 / 3):
     """Sums of α-stable terms grow as d_k^(1/α): at α = 1.5 the size divided by d_k^(2/3) keeps the median 0.969 of one term."""
-    return np.abs(matched_scores(q, k, scale=d_k**-power))
+    return np.abs(scores(q, k, scale=d_k**-power))
 
 
 def sizes_at(q, k, d_k):
-    return [(d, np.abs(matched_scores(q[..., :d], k[..., :d], scale=d**-0.5)))
+    return [(d, np.abs(scores(q[..., :d], k[..., :d], scale=d**-0.5)))
             for d in (d_k // 4, d_k)]
 
 
@@ -49,7 +49,7 @@ def sizes_at(q, k, d_k):
     slope(median),
     equals=lambda law, d_k: 1 / law.finite_moments - 0.5 + 1 / (law.finite_moments * math.log(d_k / 2)),
     within=absolute(0.1),
-    over=grid(law=[laws.student_t(1), laws.student_t(1.5)], d_k=256, tokens=EIGHT),
+    over=grid(law=[laws.student_t(1), laws.student_t(1.5)], d_k=256, tokens=FOUR),
     decides="C7",
     controls=near.law(laws.student_t(3)) + grid(equals=0.0) + grid(equals=0.5),
 )
@@ -61,7 +61,7 @@ def heavy_products_outgrow_the_root(q, k, d_k):
 @claim(
     slope(median),
     between=(0.1, 0.25),
-    over=grid(law=laws.student_t(2), d_k=256, tokens=EIGHT),
+    over=grid(law=laws.student_t(2), d_k=256, tokens=FOUR),
     decides="C7",
     controls=near.law(laws.student_t(3)) + near.law(laws.student_t(1.5)),
 )
