@@ -64,7 +64,6 @@ def costs(claim: Claim, cases: list[Case], watch: Watch) -> Iterator[Remark]:
     """What a run of the claim takes, cases that are broken, and cases that may stay open."""
     blocks, seconds, left_open = list[int](), list[float](), list[str]()
     case, started = cases[-1], time.perf_counter()
-    watch.at(0, str(case))
     try:
         tracemalloc.start()
         sample(case, FIRST_LOOK, seconds=SECONDS)
@@ -98,9 +97,9 @@ def costs(claim: Claim, cases: list[Case], watch: Watch) -> Iterator[Remark]:
 def foreseen(case: Case, statistic: Statistic, table: Array) -> tuple[int, str]:
     """Blocks that a case takes whose block values are like these, and why it may stay open.
 
-    After n blocks an interval reaches t·spread/√n to either side, and in a stated range
-    ln(1/rate)·range/n farther. A claim that is declared CONFIRMED is taken to be true in its
-    middle, any other to be a standard error farther from its edges than it seems.
+    After n blocks an interval reaches t·spread/√n to either side, in a stated range ln(1/rate)·
+    range/n more. What is declared CONFIRMED is taken to be true in its middle, all else to be a
+    standard error farther off.
     """
     reason = statistic.missing_moments(world_of(case).law) if case.claim.draws else ""
     if reason or not case.claim.draws:

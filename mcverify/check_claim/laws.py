@@ -51,7 +51,7 @@ def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]
             told.setdefault((law, "moments"), f"{at} is broken: {describe(error)}; let it give "
                             "means (d_k,) and covariances (d_k, d_k), nan where not known")
     terms = Terms(error_rate=FALSE_ALARM / (len(cases) or 1))
-    for found in run(cases, terms, 1, watch):
+    for found in sorted(run(cases, terms, 1, watch), key=lambda each: cases.index(each.case)):
         law, part = found.case.drawn["law"], found.case.claim.name.partition(" ")[0]
         if found.broken:
             told.setdefault((law, "draw"), found.reason)

@@ -11,7 +11,6 @@ from mcverify.declare.discover import source
 PROBLEM = "problem"  # a rule is broken; a run would fail, or its verdict would mean nothing
 WARNING = "warning"  # a run may not decide it, or may not mean what it seems to
 NOTE = "note"  # what a run will cost
-KINDS = (PROBLEM, WARNING, NOTE)
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,6 @@ def report(remarks: Sequence[Remark]) -> str:
     a.py:3: note: …
     problems: 1, warnings: 0
     """
-    kinds = [remark.kind for remark in remarks]
-    return "\n".join([*map(str, sorted(remarks, key=lambda remark: KINDS.index(remark.kind))),
+    kinds, order = [remark.kind for remark in remarks], (PROBLEM, WARNING, NOTE)
+    return "\n".join([*map(str, sorted(remarks, key=lambda remark: order.index(remark.kind))),
                       f"problems: {kinds.count(PROBLEM)}, warnings: {kinds.count(WARNING)}"])

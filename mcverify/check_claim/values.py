@@ -27,8 +27,8 @@ FEW = 64  # blocks, that are measured again and again
 
 def sound_cases(claim: Claim, broken: Collection[Law]) -> list[Case]:
     """The cases whose laws are not broken, cheap ones first."""
-    cases = [case for case in claim.cases() if case.drawn.get("law") not in broken]
-    return sorted(cases, key=lambda case: world_of(case).cost if claim.draws else 0)
+    return sorted((case for case in claim.cases() if case.drawn.get("law") not in broken),
+                  key=lambda case: world_of(case).cost if claim.draws else 0)
 
 
 def look(claim: Claim, cases: list[Case], spread: Spread, watch: Watch) -> Iterator[Remark]:
