@@ -147,6 +147,9 @@ class Future:
     def add_done_callback(self, call):
         call(self)
 
+    def release(self):
+        """Nothing is held."""
+
 
 class Loser:
     """A client of four threads that loses a worker, with all it has, when a call says so."""
@@ -180,6 +183,19 @@ def test_one_call_that_loses_its_workers_is_found_among_those_that_are_lost_with
     found = dict(calls_there(Loser(), "run", None, None, str, calls))
     assert found == {n: str(n) if n % 40 else Killed("workers lost with it: 4", None)
                      for n in range(200)}
+
+
+def test_calls_that_an_unfit_worker_would_not_make_are_made_by_others():
+    class Mixed(Loser):
+        def map(self, task, lots, workers=("one", "other"), **_):
+            if "other" in workers:
+                return [Future(("other: NumPy is old", [], 0.0)) for _ in lots]
+            return super().map(task, lots)
+
+    told = []
+    found = dict(calls_there(Mixed(), "run", None, told.append, str, [(n,) for n in range(20)]))
+    assert found == {n: str(n) for n in range(20)}
+    assert told == ["a worker is left out: other: NumPy is old"]
 
 
 @pytest.mark.parametrize("what", ["nthreads", "map", "gather"])
@@ -296,7 +312,7 @@ def test_a_worker_with_other_versions_is_left_out_or_refused(mine, local, tmp_pa
                 found.append(finding)
         assert by_name(found) == by_name(run(cases, jobs=1))
         assert len(told) <= 1
-        assert all("NumPy is 0.1 there" in line for line in told)
+        assert all("NumPy is 0.1 there" in line for line in told), told
         with (pytest.raises(UsageError, match=r"NumPy is 0\.1 there and .* here"),
               cluster(local.scheduler_address, claims)):
             pass
