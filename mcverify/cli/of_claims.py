@@ -41,7 +41,7 @@ def run(
     """Judge claims and write results."""
     # A few names may be of calculations, which take no processes.
     if jobs != 1 and not names and not scheduler:
-        warm_up()
+        warm_up([] if changed else ["mcverify.judge.everything"])
     from mcverify.cli.selection import last_judged, only_changed, select
     from mcverify.cli.suite import Suite
     from mcverify.results.folder import Results

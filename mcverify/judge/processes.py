@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +14,8 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from mcverify.judge.worker import TICK, Function, Worker, noting
+
+AHEAD = 8  # calls that are made ready
 
 Calls = Iterable[tuple[Any, ...]]  # their arguments
 # The step of a call, nan where that is not known, and since when it is at it.
@@ -91,11 +94,11 @@ def _calls_in(
     limit: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
     waiting = iter(enumerate(calls))
-    ahead: list[tuple[int, tuple[Any, ...]]] = []  # a call, made ready while others are under way
+    ahead: deque[tuple[int, tuple[Any, ...]]] = deque()  # made ready while others are under way
     at_work: dict[Worker, int] = {}
 
     def begin(worker: Worker) -> None:
-        for index, call in [ahead.pop()] if ahead else islice(waiting, 1):
+        for index, call in [ahead.popleft()] if ahead else islice(waiting, 1):
             worker.begin(function, call)
             at_work[worker] = index
             on_begin(index, worker.progress)
@@ -105,11 +108,12 @@ def _calls_in(
             for worker in made:
                 if worker not in at_work:
                     begin(worker)
-            ahead.extend(islice(waiting, 1 - len(ahead)))
-            if not at_work:
+            fresh = [*islice(waiting, int(len(ahead) < AHEAD))]  # one, for an answer may be there
+            ahead.extend(fresh)
+            if not at_work and not ahead:
                 return
             ready = set(connection.wait([sign for worker in at_work for sign in worker.signs],
-                                        TICK if limit else None))
+                                        0 if fresh else TICK if limit else None))
             for worker in list(at_work):
                 answer = (worker.answer(limit)
                           if limit or not ready.isdisjoint(worker.signs) else None)

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, MutableSequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import (
     connection,
@@ -141,11 +141,14 @@ class Worker:
             self.process = None
 
 
-def warm_up() -> None:
-    """Let the fork server, if there is one, begin with its imports while others go on here."""
+def warm_up(also: Sequence[str] = ()) -> None:
+    """Let the fork server, if there is one, begin with its imports while others go on here.
+
+    ``also`` are modules that it imports besides, if it is not running yet.
+    """
     if START_METHOD == "forkserver":
         with _bare():
-            forkserver.set_forkserver_preload(PRELOADED)
+            forkserver.set_forkserver_preload([*PRELOADED, *also])
             forkserver.ensure_running()
 
 
