@@ -83,17 +83,18 @@ class Waiting:
             thread.join()
 
     def _say(self, ended: threading.Event) -> None:
-        """Say a line every minute, and one whenever nothing has moved for a while."""
-        said, told_of = self.watch.started, (0.0, 0.0)
+        """Say a line every minute, and at first sooner when nothing has moved for a while."""
+        said, told_of, pause = self.watch.started, (0.0, 0.0), PATIENCE
         while not ended.wait(TICK):
             now = time.monotonic()
             oldest = min((since for _, since in self.watch.now()), default=now)
             here = self.last, oldest if now - oldest >= PATIENCE else 0.0
-            if now - said >= MINUTE or (self.stalled and here != told_of):
+            stalled = self.stalled and here != told_of and now - said >= pause
+            if now - said >= MINUTE or stalled:
                 count = f"{self.finished} of {self.cases} cases" if self.cases else ""
                 if line := "; ".join(filter(None, [count, str(self)])):
                     show(line, stderr=True)
-                said, told_of = now, here
+                said, told_of, pause = now, here, min(2 * pause, MINUTE)
 
 
 @contextmanager
