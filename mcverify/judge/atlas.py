@@ -138,7 +138,9 @@ def _scores(
     few, many = np.zeros((QUERIES, SHARED)), np.zeros((MANY_QUERIES, keys))
     start, stop = 0, 1
     while start < max(widths):
-        rng = generator(seed, "saturation atlas", block, start)
+        # The usual method, whose first numbers do not depend on how many are asked for.
+        stream = generator(seed, "saturation atlas", block, start)
+        rng = np.random.Generator(stream.bit_generator)
         q = rng.standard_normal((QUERIES, stop - start))
         k = rng.standard_normal((keys, stop - start))
         for d_k in sorted({stop, *(d_k for d_k in widths if start < d_k < stop)}):

@@ -16,7 +16,7 @@ class Stream(np.random.Generator):
     two independent normal coordinates, and with the tangent t of half the angle they are
     r(1 − t²)/(1 + t²) and 2rt/(1 + t²). Logarithm, root and tangent are made of whole arrays, which
     takes two thirds of the time of the usual method where processors have wide registers. Numbers
-    reach to 8.6, beyond which is one in 10^17.
+    reach to 8.6, beyond which is one in 10^17. The first ones depend on how many are asked for.
     Source: Box and Muller 1958, doi 10.1214/aoms/1177706645.
 
     >>> x = Stream(np.random.SFC64(0)).standard_normal(10**6)
