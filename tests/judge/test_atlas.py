@@ -88,7 +88,8 @@ def drawn(block, d_k):
     """Queries and keys of a block at a width: coordinates 0, 1, 2 to 3, 4 to 7 and so on."""
     parts = [[], []]
     for start in (0, 1, 2, 4, 8, 16, 32):
-        rng = generator(0, "saturation atlas", block, start)
+        stream = generator(0, "saturation atlas", block, start)
+        rng = np.random.Generator(stream.bit_generator)
         for part, vectors in zip(parts, (QUERIES, 512), strict=True):
             part.append(rng.standard_normal((vectors, max(1, start))))
     return (np.concatenate(part, axis=1)[:, :d_k] for part in parts)
