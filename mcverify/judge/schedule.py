@@ -44,9 +44,9 @@ class Group:
 
     @property
     def cost(self) -> int:
-        """Of all blocks that it is foreseen to take from now on, in a unit of its own."""
+        """Of all its blocks at this look, in a unit of its own."""
         start, stop = self.blocks
-        return sum((max(trial.foreseen, stop) - start) * trial.cost for trial in self.trials)
+        return (stop - start) * sum(trial.cost for trial in self.trials)
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Task:
 class Schedule:
     """The calls of ``measure`` that are to be made, as far as they are known by now.
 
-    An iterator that may go on after it has ended, when ``settle`` has added to it. First looks come
-    first, so that it is known what is to be done; then groups for which most is foreseen, so that
-    none is left to the end. Nobody waits for all groups to end a look. What needs no draws is done
+    An iterator that may go on after it has ended, when ``settle`` has added to it. Early looks come
+    first, so that what is decided soon is kept soon; at a look, groups with the most work, so that
+    none is left to its end. Nobody waits for all groups to end a look. What needs no draws is done
     here while others draw: predictions just before their world's first chunk, and calculations one
     by one.
     """
@@ -251,4 +251,4 @@ class Schedule:
     def _look(self, group: Group) -> None:
         start, stop = group.blocks
         group.left = stop - start
-        heappush(self.waiting, (min(group.look, 1), -group.cost, next(self.counted), group))
+        heappush(self.waiting, (group.look, -group.cost, next(self.counted), group))
