@@ -64,16 +64,23 @@ def _seed(text: Any) -> int:
     return secrets.randbits(32) if text == "fresh" else _whole(0)(text)
 
 
-def _rate(text: Any) -> float:
-    try:
-        rate = float(text)
-    except ValueError:
-        raise BadParameter(f"{text!r} must be a number between 0 and 1, e.g. 1e-10") from None
-    try:
-        check_rate(rate)
-    except ValueError as error:
-        raise BadParameter(str(error)) from None
-    return rate
+def _number(example: str, check: Callable[[float], None]) -> Callable[[Any], float]:
+    def parse(text: Any) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            raise BadParameter(f"{text!r} must be a number {example}") from None
+        try:
+            check(number)
+        except ValueError as error:
+            raise BadParameter(str(error)) from None
+        return number
+
+    return parse
+
+
+_rate = _number("between 0 and 1, e.g. 1e-10", check_rate)
+_scale = _number("above 0, and at most 1; use e.g. 0.05", check_scale)
 
 
 def duration(text: Any) -> float:
@@ -91,19 +98,6 @@ def duration(text: Any) -> float:
     if not seconds > 0:
         raise BadParameter(f"{text!r} must be a time of more than 0, e.g. 90s, 10m, 1h or 1h30m")
     return seconds
-
-
-def _scale(text: Any) -> float:
-    try:
-        scale = float(text)
-    except ValueError:
-        raise BadParameter(f"{text!r} must be a number above 0, and at most 1; use e.g. 0.05"
-                           ) from None
-    try:
-        check_scale(scale)
-    except ValueError as error:
-        raise BadParameter(str(error)) from None
-    return scale
 
 
 def _folder(text: Any) -> Path:
