@@ -21,9 +21,12 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
+ERROR = "ERROR"  # stands in the place of a verdict where the case broke instead of measuring
+OUTCOMES = (*map(str, Verdict), ERROR)
+
 # Of pictures, pages and terminals, which a colour-blind reader can tell apart.
 COLOURS = {"CONFIRMED": "#0072b2", "REFUTED": "#c25400", "INCONCLUSIVE": "#6b7680",
-           "ERROR": "#8b0020"}
+           ERROR: "#8b0020"}
 
 
 def judge(measured: tuple[float, float], claimed: tuple[float, float]) -> Verdict:

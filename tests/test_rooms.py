@@ -9,8 +9,8 @@ import mcverify
 
 PACKAGE = Path(mcverify.__file__).parent
 # A room may import those before it. Of the side tools only the command line imports others.
-FLOW = ["attention", "laws", "statistic", "theory", "verdict", "declare", "claims", "judge",
-        "results"]
+FLOW = ["arrays", "attention", "laws", "statistic", "theory", "verdict", "declare", "claims",
+        "judge", "results"]
 TOOLS = ["diagnose", "check_claim", "plan", "selfcheck", "strategies", "plot", "probing",
          "pytest_plugin", "report"]
 LAST = ["cli"]
@@ -58,7 +58,7 @@ def test_only_claims_know_theory(room):
 
 def test_theory_imports_nothing_that_draws_and_no_random_numbers():
     for file in files_of("theory"):
-        assert imported(file) <= {"theory", "laws"}  # of a law its declared moments
+        assert imported(file) <= {"arrays", "theory", "laws"}  # of a law its declared moments
         assert not {"random", "draw", "sample"} & {
             node.attr for node in ast.walk(ast.parse(file.read_text()))
             if isinstance(node, ast.Attribute)}

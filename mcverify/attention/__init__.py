@@ -5,6 +5,7 @@ Every function is pure, and works in the floating type that it is given.
 """
 
 from mcverify.attention.additive import additive_scores
+from mcverify.attention.averages import cosines, outputs
 from mcverify.attention.heads import head_scores, split_heads
 from mcverify.attention.jacobian import (
     JACOBIAN_NORMS,
@@ -12,16 +13,14 @@ from mcverify.attention.jacobian import (
     query_gradient,
     score_gradient,
 )
-from mcverify.attention.outputs import cosines, outputs
 from mcverify.attention.positions import alibi_bias, alibi_slopes, causal_rows
-from mcverify.attention.rounding import bfloat16
-from mcverify.attention.scores import (
+from mcverify.attention.products import (
     matched_scores,
     other_scores,
     rows,
     scores,
 )
-from mcverify.attention.softmax import naive_softmax, online_average, online_softmax, softmax
+from mcverify.attention.rounding import bfloat16
 from mcverify.attention.spread import entropy, max_weight, sum_squares, top_share
 from mcverify.attention.variants import (
     differential_weights,
@@ -29,6 +28,7 @@ from mcverify.attention.variants import (
     sigmoid_weights,
     soft_cap,
 )
+from mcverify.attention.weights import naive_softmax, online_average, online_softmax, softmax
 
 __all__ = [
     "JACOBIAN_NORMS",

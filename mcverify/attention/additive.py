@@ -1,13 +1,10 @@
 """From queries and keys to additive scores, which a small network makes of each pair."""
 
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.attention.chunk import check_all_pairs
-
-Array = NDArray[np.floating[Any]]
 
 
 def additive_scores(q: Array, k: Array, w_q: Array, w_k: Array, v: Array) -> Array:

@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.floating[Any]]
+from mcverify.arrays import Array
+
 TILE = 1024
 Pairs = Literal["all", "other", "matched"]
 
@@ -173,7 +174,7 @@ def fingerprint(x: Array) -> float:
 
 
 @lru_cache(maxsize=64)
-def _weights(size: int) -> NDArray[np.float64]:
+def _weights(size: int) -> Array:
     return np.random.default_rng(size).standard_normal(size)
 
 

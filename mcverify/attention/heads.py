@@ -1,13 +1,10 @@
 """From queries and keys of all heads side by side to the scores of each head."""
 
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcverify.attention.scores import scores
-
-Array = NDArray[np.floating[Any]]
+from mcverify.arrays import Array
+from mcverify.attention.products import scores
 
 
 def split_heads(x: Array, heads: int) -> Array:

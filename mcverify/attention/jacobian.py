@@ -1,13 +1,11 @@
 """From softmax weights to how much of a gradient passes through them."""
 
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mcverify.arrays import Array
 from mcverify.attention.slabs import SHORT, by_columns, by_slabs, inner, largest, total
-
-Array = NDArray[np.floating[Any]]
 
 
 def jacobian_norm(p: ArrayLike, kind: str = "frobenius") -> Array:

@@ -1,14 +1,12 @@
 """From positions to scores of a sequence: a query sees what came before it, and near keys best."""
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mcverify.attention.scores import scores
-
-Array = NDArray[np.floating[Any]]
+from mcverify.arrays import Array
+from mcverify.attention.products import scores
 
 
 def causal_rows(
@@ -38,7 +36,7 @@ def causal_rows(
 
 def alibi_bias(
     tokens: int, slope: float, queries: int | None = None
-) -> NDArray[np.float64]:
+) -> Array:
     """What is added to the scores of a sequence: −slope·(i − j) for query i and key j <= i.
 
     (queries, tokens), of the last queries, or of all; −inf for later keys. Raises ValueError for a
@@ -57,7 +55,7 @@ def alibi_bias(
     return np.where(distance >= 0, -slope * np.maximum(distance, 0) + 0.0, -np.inf)
 
 
-def alibi_slopes(heads: int) -> NDArray[np.float64]:
+def alibi_slopes(heads: int) -> Array:
     """The slopes of so many heads, 2^(−8h/heads) for h = 1 to heads: (heads,).
 
     Of heads that are no power of two, the first so many as the power below it has, then every other

@@ -3,12 +3,10 @@
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.floating[Any]]
+from mcverify.arrays import Array
 
 SLAB = 2**15  # numbers, which stay in the cache from one pass over them to the next
 SHORT = 16  # entries of a row, up to which a call for each row takes longer than its numbers

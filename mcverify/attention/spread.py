@@ -1,14 +1,12 @@
 """From softmax weights to how concentrated they are."""
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mcverify.arrays import Array
 from mcverify.attention.slabs import by_slabs, inner, largest, total
-
-Array = NDArray[np.floating[Any]]
 
 
 def entropy(p: ArrayLike) -> Array:

@@ -1,15 +1,13 @@
 """From scores to weights in the ways that models use beside softmax as it is."""
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from mcverify.attention.softmax import softmax
-
-Array = NDArray[np.floating[Any]]
+from mcverify.arrays import Array
+from mcverify.attention.weights import softmax
 
 
 def sigmoid_weights(s: ArrayLike, bias: float | None = None) -> Array:

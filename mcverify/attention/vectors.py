@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from mcverify.arrays import Array
 from mcverify.attention.slabs import by_slabs, inner, largest, total
-
-Array = NDArray[np.floating[Any]]
 
 PAIRINGS = ("halves", "neighbours")
 MAX_BITS = 16  # more levels than this are not told apart by the 24 bits of float32 everywhere

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from scipy.special import ndtri
 
+from mcverify.arrays import Array
 from mcverify.check_claim.remarks import NOTE, PROBLEM, WARNING, Remark, about
 from mcverify.check_claim.values import BLOCKS, FEW, SECONDS
 from mcverify.declare.claim import Case, Claim
@@ -14,7 +15,7 @@ from mcverify.judge.measure import describe
 from mcverify.judge.sample import sample
 from mcverify.judge.trial import MAX_TABLE
 from mcverify.judge.watch import Watch, blocks_until
-from mcverify.judge.world import Array, world_of
+from mcverify.judge.world import world_of
 from mcverify.statistic import Estimate, Statistic
 from mcverify.statistic.betting import threshold
 from mcverify.verdict import CASE_ERROR_RATE, FIRST_LOOK, Verdict, judge, look_rate, looks
@@ -22,7 +23,7 @@ from mcverify.verdict import CASE_ERROR_RATE, FIRST_LOOK, Verdict, judge, look_r
 ERROR_RATE = 1e-3  # of one look at a control: a first impression, not a verdict
 ENOUGH = 1.0  # seconds spent on a claim's cases; those left are taken to cost as the last one
 ROUGH = 0.3  # an error rate at which a few blocks give a standard error
-FAR = 4  # times the last look: a forecast from few blocks may be wrong by as much
+DOUBTED_BEYOND = 4  # times the last look: a forecast from few blocks may be wrong by as much
 
 
 def controls(claim: Claim, watch: Watch) -> Iterator[Remark]:
@@ -117,7 +118,7 @@ def foreseen(case: Case, statistic: Statistic, table: Array) -> tuple[int, str]:
     needed = max(statistic.blocks_needed(table, rate),
                  blocks_until(likely, case.claimed, len(table), reach, farther))
     stops = [stop for _, stop in looks() if stop * table[0].size <= MAX_TABLE] or [FIRST_LOOK]
-    if needed > FAR * stops[-1]:
+    if needed > DOUBTED_BEYOND * stops[-1]:
         reason = (f"about {needed:.2g} blocks would be needed, and {stops[-1]} are the most; widen "
                   "the margin, or return more values a block")
     return next((stop for stop in stops if stop >= needed), stops[-1]), reason

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.check_claim.remarks import PROBLEM, Remark, place_of
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.grid import grid
@@ -20,7 +21,7 @@ from mcverify.judge.finding import Finding
 from mcverify.judge.measure import GlobalRandomness, describe
 from mcverify.judge.run import run
 from mcverify.judge.watch import Watch
-from mcverify.judge.world import Array, World
+from mcverify.judge.world import World
 from mcverify.laws import Law
 from mcverify.statistic import mean, proportion, variance
 from mcverify.verdict import Terms, Verdict

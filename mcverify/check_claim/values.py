@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.attention.chunk import Chunk
 from mcverify.check_claim.remarks import PROBLEM, WARNING, Remark, about
 from mcverify.declare.claim import Case, Claim
@@ -17,7 +18,7 @@ from mcverify.judge.processes import Progress, Spread
 from mcverify.judge.sample import sample
 from mcverify.judge.watch import Watch
 from mcverify.judge.worker import Killed, note_step
-from mcverify.judge.world import Array, world_of
+from mcverify.judge.world import world_of
 from mcverify.laws import Law
 from mcverify.statistic.jackknife import wrong_influence
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from mcverify import absolute, claim, grid, laws, relative, theory
 from mcverify.attention import rows, scores, softmax
-from mcverify.attention.scores import row_queries
+from mcverify.attention.products import row_queries
 from mcverify.declare import near
 from mcverify.statistic import mean, proportion, variance
 

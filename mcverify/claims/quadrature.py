@@ -10,7 +10,7 @@ import numpy as np
 
 from mcverify import Verdict, claim, grid, laws, relative, theory
 from mcverify.attention import entropy, jacobian_norm, max_weight, rows, softmax, sum_squares
-from mcverify.attention.scores import row_queries
+from mcverify.attention.products import row_queries
 from mcverify.claims.ranges import ENTROPY, SCALED_WEIGHT, SQUARED_NORM, WEIGHT
 from mcverify.statistic import mean
 

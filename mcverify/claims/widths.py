@@ -6,7 +6,7 @@ import numpy as np
 
 from mcverify import Verdict, claim, grid, laws, relative, theory
 from mcverify.attention import rows, scores
-from mcverify.attention.scores import row_queries
+from mcverify.attention.products import row_queries
 from mcverify.attention.vectors import pad
 from mcverify.declare import near
 from mcverify.statistic import std, variance

@@ -11,10 +11,10 @@ from typer import Argument, BadParameter, Option
 
 from mcverify.cli.terminal import show
 from mcverify.judge.processes import cores
-from mcverify.verdict import FIRST_LOOK, check_rate, check_scale
+from mcverify.verdict import FIRST_LOOK, OUTCOMES, check_rate, check_scale
 
 RESULTS = Path("results")
-OUTCOMES = ("CONFIRMED", "REFUTED", "INCONCLUSIVE", "ERROR")
+
 CLAIMS = Path(__file__).parents[1] / "claims"
 WHAT = "claims' names or patterns of them, statements' ids such as A7, Python files or packages"
 

@@ -13,7 +13,6 @@ from mcverify.declare.claim import Claim
 from mcverify.declare.discover import origin, source
 from mcverify.declare.text import printable
 from mcverify.judge.finding import (
-    ERROR,
     Finding,
     contradictions,
     run_command,
@@ -22,7 +21,7 @@ from mcverify.judge.finding import (
 from mcverify.results.compare import Comparison
 from mcverify.results.folder import Results
 from mcverify.statistic import Basis
-from mcverify.verdict import COLOURS, Terms, budget, overall
+from mcverify.verdict import COLOURS, ERROR, Terms, budget, overall
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ from mcverify.cli.terminal import show
 from mcverify.declare.claim import Claim, statement_ids
 from mcverify.declare.discover import Found, packages, survey, themes
 from mcverify.declare.fault import UsageError
-from mcverify.judge.finding import ERROR
 from mcverify.results.folder import Results
 from mcverify.results.sources import why_changed
+from mcverify.verdict import ERROR
 
 
 def select(

@@ -17,8 +17,8 @@ from mcverify.declare.rules import (
     TRAINED,
     call,
     check_claim,
-    meant,
     parameters,
+    suggestion,
 )
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
@@ -224,7 +224,7 @@ def _check_words(body: Callable[..., Any], statistic: Any, unknown: dict[str, An
     known = [name for name in inspect.signature(claim).parameters if name != "unknown"]
     for name in unknown:
         raise ClaimError(f"{body.__name__}: @claim knows no {name}; "
-                         f"{meant(name, known, 'it takes')}")
+                         f"{suggestion(name, known, 'it takes')}")
 
 
 def statement_ids(decides: str) -> list[str]:

@@ -38,10 +38,10 @@ MAX_NAME = 200  # bytes of a claim's name: a file system takes 255, of which its
 COUNTS = ("d_k", "tokens", "keys")
 
 
-def meant(word: str, known: Collection[str], otherwise: str) -> str:
+def suggestion(word: str, known: Collection[str], otherwise: str) -> str:
     """What an unknown word may have been meant for: the nearest known one, or all of them.
 
-    >>> meant("scal", ["scale", "keys"], "known are")
+    >>> suggestion("scal", ["scale", "keys"], "known are")
     'did you mean scale?'
     """
     near = difflib.get_close_matches(word, known, n=1)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mcverify import theory
+from mcverify.arrays import Array
 from mcverify.diagnose.population import Indices, Tokens
-from mcverify.laws.law import Array
 
 UNITS_OF_A_BLOCK = 4  # at least: each half needs two for a covariance
 PARTS = 16  # of all units, each left out once for a standard error

@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from mcverify.arrays import Array
 from mcverify.attention import bfloat16, softmax
 from mcverify.laws.arrays import as_array, read_arrays
-from mcverify.laws.side import Array
 from mcverify.theory.precision import LARGEST
 
 Bools = NDArray[np.bool_]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.laws.arrays import as_array
-from mcverify.laws.law import Array, Moments
+from mcverify.laws.law import Moments
 from mcverify.laws.real_tokens import Measured, measured
 
 Indices = NDArray[np.int64]

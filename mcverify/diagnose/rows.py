@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcverify import theory
+from mcverify.arrays import Array
 from mcverify.attention import entropy, softmax
 from mcverify.declare.prediction import claimed_interval
 from mcverify.diagnose.sample import Row, Sample, least_blocks
-from mcverify.laws.law import Array
 from mcverify.statistic import kurtosis, ratio
 from mcverify.statistic.estimate import Estimate, no_interval
 from mcverify.statistic.studentised import studentised

@@ -7,10 +7,10 @@ from itertools import count
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.declare.prediction import claimed_interval, relative
 from mcverify.diagnose.blocks import UNITS_OF_A_BLOCK, block_sums, whole_sums
 from mcverify.diagnose.population import Tokens
-from mcverify.laws.law import Array
 from mcverify.statistic import ratio
 from mcverify.statistic.estimate import Estimate, no_interval
 from mcverify.statistic.studentised import CAUTION, blocks_needed, quantile_of_t

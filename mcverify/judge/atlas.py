@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.polynomial.chebyshev import Chebyshev
-from numpy.typing import NDArray
 
 from mcverify import theory
+from mcverify.arrays import Array
 from mcverify.attention import entropy, softmax
 from mcverify.attention.jacobian import JACOBIAN_NORMS, top_and_rest
 from mcverify.judge.processes import Spread, workers
 from mcverify.judge.worker import Killed
 from mcverify.judge.world import generator
 
-Array = NDArray[np.float64]
 Row = dict[str, Any]
 Point = tuple[int, int, str]
 

@@ -9,7 +9,7 @@ from mcverify.declare.claim import Case, Claim
 from mcverify.declare.fault import ClaimError
 from mcverify.declare.grid import grid
 from mcverify.declare.prediction import KINDS
-from mcverify.declare.rules import COUNTS, DRAWN, WORLD, meant, parameters
+from mcverify.declare.rules import COUNTS, DRAWN, WORLD, parameters, suggestion
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.statistic import Statistic, mean
@@ -91,7 +91,7 @@ def _check_names(body: Any, parts: dict[str, Any], settings: dict[str, Any]) -> 
     known |= {*WORLD, *COUNTS, "statistic", *KINDS, "within"} - {*DRAWN}
     for name in settings.keys() - known:
         raise ClaimError(f"check: nothing looks at {name}={settings[name]!r}; "
-                         f"{meant(name, sorted(known - settings.keys()), 'known are')}")
+                         f"{suggestion(name, sorted(known - settings.keys()), 'known are')}")
 
 
 def _in_order(claim: Claim, terms: Terms, jobs: int) -> list[Finding]:

@@ -10,9 +10,7 @@ from typing import Any
 
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import BUILT_IN, loaded_from, source
-from mcverify.verdict import COLOURS, MAX_BLOCKS, Terms, Verdict
-
-ERROR = "ERROR"  # stands in the place of a verdict where the case broke instead of measuring
+from mcverify.verdict import COLOURS, ERROR, MAX_BLOCKS, Terms, Verdict
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, fdtr, fdtrc
 
-Array = NDArray[np.float64]
+from mcverify.arrays import Array
 
 PIECES = 8  # drawn apart from each other, so that their spread tells something
 PIECE = 64  # blocks of one

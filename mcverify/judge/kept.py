@@ -4,11 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.statistic.narrowed import Narrowed
-
-Array = NDArray[np.float64]
 
 
 class Kept:

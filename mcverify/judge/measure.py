@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.attention.chunk import Chunk, Made
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import load, loaded_from
@@ -31,8 +31,6 @@ from mcverify.statistic.base import parts_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CLAIMS = PACKAGE / "claims"
-
-Array = NDArray[np.float64]
 
 # How a case reaches a worker: by file, name and place in the grid, since a claim's name hides its
 # function from pickle. A claim that no file holds (changed by dataclasses.replace, or typed at a

@@ -82,9 +82,9 @@ def _calls_here(
         yield from _calls_in(made, function, calls, on_begin, limit)
         return
     for index, call in enumerate(calls):
-        far = [-1.0, math.inf]
-        on_begin(index, lambda far=far: (far[0], far[1]))  # type: ignore[misc]
-        with noting(far):
+        noted = [-1.0, math.inf]
+        on_begin(index, lambda noted=noted: (noted[0], noted[1]))  # type: ignore[misc]
+        with noting(noted):
             result = function(*call)
         yield index, result
 

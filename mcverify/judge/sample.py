@@ -4,8 +4,8 @@ import math
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.judge.known import known_values
@@ -17,7 +17,7 @@ from mcverify.verdict import FIRST_LOOK
 
 def sample(
     case: Case, blocks: int, seed: int = 0, start: int = 0, seconds: float = math.inf,
-) -> tuple[Statistic, NDArray[np.float64]]:
+) -> tuple[Statistic, Array]:
     """The case's statistic, with all that is known of its values, and so many block values.
 
     A hand calculation has one. With ``seconds`` there may be fewer, but at least two. Raises
@@ -45,7 +45,7 @@ def sample(
     return statistic.informed(known), np.concatenate([each.table for each in measured])
 
 
-def calculated(case: Case) -> NDArray[np.float64]:
+def calculated(case: Case) -> Array:
     """The block value of a hand calculation; ValueError if it is not finite."""
     table = case.claim.statistic.block_values(call(case.claim.body, case.drawn))
     if not np.isfinite(table).all():

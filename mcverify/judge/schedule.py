@@ -171,14 +171,14 @@ class Schedule:
         trials = self.issued[index].trials
 
         def now() -> tuple[str, float]:
-            far, since = progress()
-            if math.isnan(far):
+            done, since = progress()
+            if math.isnan(done):
                 return f"a chunk of {trials[0].case}", since
-            step = math.floor(far)
-            done = f" ({far - step:.0%})" if far > step >= 0 else ""
+            step = math.floor(done)
+            share = f" ({done - step:.0%})" if done > step >= 0 else ""
             # A moment after the call's end it may be that of the next one.
             case = trials[min(max(step, 0), len(trials) - 1)].case
-            return (f"{case}{done}" if step >= 0 else f"the draws of {case}"), since
+            return (f"{case}{share}" if step >= 0 else f"the draws of {case}"), since
 
         self.began[index] = time.monotonic()
         self.watch.follow(index, now)

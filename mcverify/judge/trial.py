@@ -3,10 +3,9 @@
 import math
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from mcverify.arrays import Array
 from mcverify.attention.chunk import Made
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import lacking
@@ -31,8 +30,6 @@ from mcverify.statistic.jackknife import wrong_influence
 from mcverify.statistic.narrowed import Narrowed
 from mcverify.statistic.studentised import CALIBRATED_FROM
 from mcverify.verdict import Terms, Verdict, judge
-
-Array = NDArray[np.float64]
 
 MAX_TABLE = 2**23  # numbers a case may keep (64 MiB); only quantiles keep many
 UNKNOWN = Estimate(math.nan, math.nan, -math.inf, math.inf)

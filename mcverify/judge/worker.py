@@ -38,7 +38,7 @@ Function = Callable[..., Any]
 # How far a call has come, which whoever makes it writes and others read at any time: the last
 # number that it gave to note_step, -1 before, and the share of that step which is done, and since
 # when it is at it, by the clock that processes share.
-Far = MutableSequence[float]
+Noted = MutableSequence[float]
 
 
 class Killed(NamedTuple):
@@ -54,24 +54,24 @@ class Killed(NamedTuple):
 
 def note_step(number: int) -> None:
     """Tell how far the call has come, for who waits and for the case that its process is killed."""
-    _far[1] = time.monotonic()  # first: who reads both must not take a new step for an old one
-    _far[0] = number
+    _noted[1] = time.monotonic()  # first: who reads both must not take a new step for an old one
+    _noted[0] = number
 
 
 def note_share(share: float) -> None:
     """Tell, to who waits, how much of the noted step is done, of 1."""
-    _far[0] = math.floor(_far[0]) + min(max(share, 0.0), 0.99)
+    _noted[0] = math.floor(_noted[0]) + min(max(share, 0.0), 0.99)
 
 
 @contextmanager
-def noting(far: Far) -> Iterator[None]:
-    """Inside it steps are noted in ``far``."""
-    global _far
-    outer, _far = _far, far
+def noting(noted: Noted) -> Iterator[None]:
+    """Inside it steps are noted in ``noted``."""
+    global _noted
+    outer, _noted = _noted, noted
     try:
         yield
     finally:
-        _far = outer
+        _noted = outer
 
 
 def in_worker() -> bool:
@@ -79,7 +79,7 @@ def in_worker() -> bool:
     return _in_worker
 
 
-_far: Far = [-1.0, 0.0]
+_noted: Noted = [-1.0, 0.0]
 _in_worker = False
 
 
@@ -93,21 +93,21 @@ class Worker:
         if self.process is None or not self.process.is_alive():
             self.stop()
             context: Any = get_context(START_METHOD)
-            self.far = context.RawArray("d", 2)
+            self.noted = context.RawArray("d", 2)
             self.pipe, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, self.far), daemon=True)
+            process = context.Process(target=_work, args=(theirs, self.noted), daemon=True)
             warm_up()
             with _bare():
                 process.start()
                 self.process = process
             theirs.close()
-        self.far[:] = -1.0, math.inf  # until it notes a step
+        self.noted[:] = -1.0, math.inf  # until it notes a step
         self.signs = [self.pipe, self.process.sentinel]  # ready when it has told something or died
         self.pipe.send_bytes(cloudpickle.dumps((function, call)))
 
     def progress(self) -> tuple[float, float]:
         """The last step of the call with its share that is done, and since when it is at it."""
-        return self.far[0], self.far[1]
+        return self.noted[0], self.noted[1]
 
     def answer(self, limit: float | None = None) -> tuple[str, Any] | None:
         """("error", exception) or ("result", anything), which is Killed if the process has died.
@@ -120,11 +120,11 @@ class Worker:
                     kind, value = self.pipe.recv()
                     return kind, value
             self.process.join(1)
-            step, code = math.floor(self.far[0]), self.process.exitcode
+            step, code = math.floor(self.noted[0]), self.process.exitcode
             how = "" if code is None else signal.Signals(-code).name if code < 0 else "EXIT"
             how += f"({code})"
         else:
-            since, step = self.far[1], math.floor(self.far[0])
+            since, step = self.noted[1], math.floor(self.noted[0])
             if not limit or time.monotonic() - since <= limit:
                 return None
             how = f"a body or a law took {over(limit)}"
@@ -176,12 +176,12 @@ def _bare() -> Iterator[None]:
 # --- in the worker ----------------------------------------------------------------------------
 
 
-def _work(pipe: Any, far: Far) -> None:
+def _work(pipe: Any, noted: Noted) -> None:
     """Make the calls that come through the pipe until the parent is gone."""
-    global _in_worker, _far
+    global _in_worker, _noted
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the parent
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _in_worker, _far = True, far
+    _in_worker, _noted = True, noted
     limits = None
     with suppress(EOFError, ConnectionError):
         while True:

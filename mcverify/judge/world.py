@@ -8,16 +8,14 @@ from functools import cached_property, lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.attention.chunk import Chunk
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.judge.stream import Stream
 from mcverify.laws import Law
 from mcverify.statistic import Statistic
-
-Array = NDArray[np.float64]
 
 CHUNK_NUMBERS = 2**19  # 4 MiB: large enough to forget the overhead, small enough to stay in cache
 MAX_TOKENS = 40  # of a block: 11√d_k serve a block best, but an interval needs many blocks

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.laws.side import Array
+from mcverify.arrays import Array
 
 Labels = NDArray[np.int64]
 File = str | PathLike[str]

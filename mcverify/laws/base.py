@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.fourth_powers import Powers
-from mcverify.laws.law import Array, BlockMoments, Law, Of, Which
+from mcverify.laws.law import BlockMoments, Law, Of, Which
 from mcverify.laws.parameters import check_fields
 from mcverify.laws.score_contraction import quadratic_form, sum_of_alike
 from mcverify.laws.side import Side, Views

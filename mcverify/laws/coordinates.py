@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import erfc, gammainc
 
+from mcverify.arrays import Array
 from mcverify.laws.base import LawBase
 from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import Law, Moments, Pair, Rng, Which
-from mcverify.laws.side import Array, Image, Side, Sizes
+from mcverify.laws.side import Image, Side, Sizes
 
 Sample = Callable[[Rng, tuple[int, ...]], Array]
 

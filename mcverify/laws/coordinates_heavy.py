@@ -7,10 +7,10 @@ from typing import Annotated
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.coordinates import Iid
 from mcverify.laws.law import Rng
 from mcverify.laws.parameters import Range, checked
-from mcverify.laws.side import Array
 
 
 @dataclass(frozen=True)

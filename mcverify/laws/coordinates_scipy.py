@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.coordinates import Iid
 from mcverify.laws.law import Rng, require
-from mcverify.laws.side import Array
 
 # Where the distribution functions of unknown classes are compared: to ±1.6e6, in steps of 6 %.
 GRID = np.sinh(np.linspace(-15, 15, 513))

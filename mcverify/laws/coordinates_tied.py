@@ -8,12 +8,13 @@ from typing import Annotated
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.base import LawBase
 from mcverify.laws.coordinates import Iid, normal, rademacher
 from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import Moments, Pair, Rng, Which
 from mcverify.laws.parameters import Base, Range, Share
-from mcverify.laws.side import Array, Image, Side
+from mcverify.laws.side import Image, Side
 
 
 @dataclass(frozen=True)

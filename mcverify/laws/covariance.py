@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.laws.coordinates import Iid, normal
 from mcverify.laws.law import digest, require
 from mcverify.laws.linear_image import Linear, linear
 from mcverify.laws.parameters import Correlation, Range, Real, checked
-from mcverify.laws.side import Array
 
 # Rounding leaves a covariance of low rank with eigenvalues a little below 0: this much of the
 # largest is taken for rounding, more for a mistake.

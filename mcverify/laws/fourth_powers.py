@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcverify.laws.side import Array
+from mcverify.arrays import Array
 
 
 @dataclass(frozen=True)

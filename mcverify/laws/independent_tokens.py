@@ -10,10 +10,10 @@ from typing import Literal
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.base import known
 from mcverify.laws.law import BlockMoments, Law, Which
 from mcverify.laws.score_contraction import applied, fourth_moment, product, squares_of_shared
-from mcverify.laws.side import Array
 
 Pairs = Literal["all", "other", "matched"]
 WHICH: tuple[Which, ...] = ("q", "k")

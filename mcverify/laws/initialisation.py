@@ -8,9 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from mcverify.arrays import Array
 from mcverify.laws.law import Rng
 from mcverify.laws.parameters import Positive, check_fields, checked
-from mcverify.laws.side import Array
 
 Distribution = Literal["normal", "uniform"]
 Fan = Literal["in", "average", "none"]

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from mcverify.laws.side import Array as Array
+from mcverify.arrays import Array
 
 Pair = tuple[Array, Array]
 Rng = np.random.Generator

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.laws.base import LawBase
 from mcverify.laws.coordinates import Iid
 from mcverify.laws.law import Moments, Pair, Rng, Which, digest, require
-from mcverify.laws.side import Array, Side, Views
+from mcverify.laws.side import Side, Views
 
 Root = Callable[[int], Array]  # d_k -> (d_k, m), or (d_k,) for a diagonal
 Mean = float | tuple[float, ...]

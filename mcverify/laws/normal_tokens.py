@@ -11,8 +11,8 @@ with p = P_ik, r = R_jl, u = X_il, w = X_kj, and x = q_i k_j, x' = q_k k_l of on
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.law import BlockMoments, Of
-from mcverify.laws.side import Array
 
 
 def of_normal_tokens(covariances: tuple[Array, ...], d: int, of: Of) -> BlockMoments:

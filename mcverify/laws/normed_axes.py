@@ -12,9 +12,8 @@ with p the product of all (1 + 2tλ_j)^(−1/2); for i = j it is 3 times as much
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mcverify.arrays import Array
 
 STEP, REACH = 0.25, 80.0  # of log t: the integrands are analytic within π of the real line
 ROUNDING = 1e-12  # of the largest variance: smaller ones are 0

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.attention import vectors
 from mcverify.laws.law import Pair
 from mcverify.laws.normed_axes import Axes, normed
 from mcverify.laws.parameters import NotNegative, Real
-from mcverify.laws.side import Array, Image, Side
+from mcverify.laws.side import Image, Side
 from mcverify.laws.transforms import Transformed, alike
 
 

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.coordinates import Iid, draw_side
 from mcverify.laws.initialisation import Initialisation
 from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which, require
 from mcverify.laws.parameters import Positive, Range
 from mcverify.laws.projected_tokens import of_projected_tokens
-from mcverify.laws.side import Array, Side, Views
+from mcverify.laws.side import Side, Views
 
 BATCH = 2**18  # numbers drawn at once, inputs and weights: part of the stream's definition
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.coordinates import Iid, draw_side, normal, rademacher
 from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import Law, Moments, Pair, Rng, Which
 from mcverify.laws.parameters import Correlation
 from mcverify.laws.score_contraction import sum_of_alike
-from mcverify.laws.side import Array, Side, Views
+from mcverify.laws.side import Side, Views
 
 
 @dataclass(frozen=True)

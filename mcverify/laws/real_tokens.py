@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.laws.arrays import File, Labels, checked, read_arrays
 from mcverify.laws.base import LawBase
 from mcverify.laws.law import BlockMoments, Moments, Of, Pair, Rng
 from mcverify.laws.sampled_tokens import of_pairs, of_tokens
-from mcverify.laws.side import Array
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.attention import vectors
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.law import Law, Moments, Pair, Rng, Which
 from mcverify.laws.parameters import Positive, Range
-from mcverify.laws.side import Array, Side, Views
+from mcverify.laws.side import Side, Views
 
 
 @dataclass(frozen=True)

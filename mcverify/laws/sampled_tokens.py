@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcverify.laws.side import Array
+from mcverify.arrays import Array
 
 
 class Drawn(NamedTuple):

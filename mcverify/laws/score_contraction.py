@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mcverify.laws.side import Array, Image
+from mcverify.arrays import Array
+from mcverify.laws.side import Image
 
 
 def product(a: Array, b: Array) -> Any:

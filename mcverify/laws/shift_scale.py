@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.law import Law, Moments, Pair, Rng, Which
 from mcverify.laws.parameters import Positive, Real
-from mcverify.laws.side import Array, Side, Views
+from mcverify.laws.side import Side, Views
 
 
 @dataclass(frozen=True)

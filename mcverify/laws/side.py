@@ -5,11 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.laws.normed_axes import Axes
 
-Array = NDArray[np.float64]
 Sizes = Callable[[int, Array], tuple[Array, Array]]
 
 

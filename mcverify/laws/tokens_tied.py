@@ -10,12 +10,13 @@ from typing import Annotated
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.coordinates import Iid, normal
 from mcverify.laws.independent_tokens import score_moments
 from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which
 from mcverify.laws.parameters import Base, Correlation, Share
-from mcverify.laws.side import Array, Side, Views
+from mcverify.laws.side import Side, Views
 
 Centred = Annotated[Iid, Base(moments=2)]
 

@@ -11,12 +11,13 @@ from typing import Annotated
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.attention import vectors
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which
 from mcverify.laws.normed_axes import Axes
 from mcverify.laws.parameters import Positive, Range
-from mcverify.laws.side import Array, Image, Side, Sizes
+from mcverify.laws.side import Image, Side, Sizes
 
 LARGEST_BOUND = 1e3  # nothing is left of the known tails here, and squares do not overflow
 

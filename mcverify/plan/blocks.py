@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.declare.claim import Case
 from mcverify.judge.known import known_values
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import end_of_look
-from mcverify.judge.world import Array
 from mcverify.plan.timing import Stopwatch, Timed
 from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.studentised import CALIBRATED_FROM

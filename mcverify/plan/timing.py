@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.attention.chunk import Chunk, Made
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import parameters
 from mcverify.judge.independence import BESIDE, CALLS, PIECE, PIECES, digest_of
 from mcverify.judge.measure import block_values, describe, own_faults, refusal
-from mcverify.judge.world import Array, World
+from mcverify.judge.world import World
 from mcverify.verdict import FIRST_LOOK
 
 NUMBERS = 2**16  # of the larger chunk: so many that a call costs little beside them

@@ -12,6 +12,7 @@ import pandas as pd
 from mcverify.declare.rules import COLUMNS
 from mcverify.plot.page import MARKERS, PAGE, ROW, is_wide, picture, power_of_ten, read
 from mcverify.results.folder import Results
+from mcverify.verdict import ERROR
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
     from matplotlib.axes import Axes
@@ -170,7 +171,7 @@ def _legend(figure: "Figure", verdicts: set[str]) -> None:
     from matplotlib.patches import Patch
 
     handles: list[Line2D | Patch] = [
-        Line2D([], [], **look, lw=2 * (verdict != "ERROR"), ms=5.5, label=verdict)
+        Line2D([], [], **look, lw=2 * (verdict != ERROR), ms=5.5, label=verdict)
         for verdict, look in MARKERS.items() if verdict in verdicts]
     figure.legend(handles=[*handles, Patch(fc="0.85", ec="0.55", label="claimed")],
                   loc="outside lower center", ncols=5, frameon=False)

@@ -10,7 +10,7 @@ from mcverify.declare.claim import statement_ids
 from mcverify.plot.page import MARKERS, ROW, picture, read
 from mcverify.results.folder import Results
 from mcverify.results.ledger import SIGNS, ledger_of
-from mcverify.verdict import COLOURS
+from mcverify.verdict import COLOURS, ERROR
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def draw_overview(results: Results, folder: Path, kind: str = ".png") -> Iterato
     UsageError if nothing has been judged yet, or the table is damaged.
     """
     frame = read(results, "verdicts", ("claim", "decides", "verdict", "expected"), ("errors",))
-    frame.loc[frame.errors > 0, "verdict"] = "ERROR"
+    frame.loc[frame.errors > 0, "verdict"] = ERROR
     table = ledger_of(results)
     judgements = dict(zip(table["id"], table["judgement"], strict=True))
     lines = _lines(frame, judgements)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mcverify.probing.calls import Array, Attend, Caller, Sizes, precision
+from mcverify.arrays import Array
+from mcverify.probing.calls import Attend, Caller, Sizes, precision
 from mcverify.probing.probe import TOKENS
 from mcverify.probing.rounding import COMPUTED, LOGIT, SINGLE, STORED, TYPES
 

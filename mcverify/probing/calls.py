@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.attention import bfloat16
 
-Array = NDArray[np.float64]
 Attend = Callable[[Any, Any, Any], Any]
 
 

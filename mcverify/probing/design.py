@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcverify.probing.calls import Array, Sizes
+from mcverify.arrays import Array
+from mcverify.probing.calls import Sizes
 
 SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
 KEY_SIZE = 2.0**8  # of the keys, so that the epsilon of a normalisation of keys is out of sight

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.probing.calls import Array, Caller, precision
+from mcverify.arrays import Array
+from mcverify.probing.calls import Caller, precision
 from mcverify.probing.design import KEY_SIZE, Design, flat, plain, varied
 from mcverify.probing.readings import Readings
 from mcverify.probing.rounding import COMPUTED, STORED, TYPES

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcverify.probing.calls import Array
+from mcverify.arrays import Array
 from mcverify.probing.fit import Logits
 from mcverify.probing.readings import Kind, Readings
 from mcverify.probing.rounding import BENT, SINGLE, TYPES, USUAL, Step

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mcverify.probing.calls import Array
+from mcverify.arrays import Array
 
 HIGHEST = np.log(1e8)  # above the largest logit: a cap that bends nothing
 STEPS = 48  # halvings by which a bracket shrinks beyond what any type resolves

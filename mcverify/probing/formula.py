@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcverify.arrays import Array
 from mcverify.attention import bfloat16
-from mcverify.probing.calls import Array
 
 WIDEST = 2**14  # N of 1/sqrt(N): no vector of queries is wider
 LEAST_RATIO = 1.1  # ratio of two scales that every type tells apart

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mcverify.arrays import Array
 from mcverify.probing import findings
-from mcverify.probing.calls import Array, Attend, Caller, Sizes
+from mcverify.probing.calls import Attend, Caller, Sizes
 from mcverify.probing.experiments import CannotProbe, equal_logits, gains, heads_read, read
 from mcverify.probing.explain import Rule, left_of_a_line, rule_of
 from mcverify.probing.formula import fits, fits_everywhere, named, value_of, whole

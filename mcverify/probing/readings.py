@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.probing.calls import Array
+from mcverify.arrays import Array
 from mcverify.probing.design import Design
 from mcverify.probing.fit import Logits
 from mcverify.probing.rounding import COARSEST, LOGIT, OWN, TYPES, Step, steps, stored

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.probing.calls import Array
+from mcverify.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

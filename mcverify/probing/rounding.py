@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcverify.probing.calls import Array
+from mcverify.arrays import Array
 
 # The unit roundoff of each type, and the smallest number it has.
 TYPES = {

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.attention import alibi_slopes
-from mcverify.probing.calls import Array, precision
+from mcverify.probing.calls import precision
 from mcverify.probing.fit import Logits
 from mcverify.probing.rounding import LOGIT, OWN, TYPES, computed, stored
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mcverify.probing.calls import Array
+from mcverify.arrays import Array
 from mcverify.probing.readings import Readings
 from mcverify.probing.result import listed
 from mcverify.probing.rounding import STORED, TYPES, computed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcverify.verdict import Terms, Verdict, budget
+from mcverify.verdict import OUTCOMES, Terms, budget
 
 if TYPE_CHECKING:
     from mcverify.declare.claim import Claim
@@ -111,7 +111,7 @@ class Record:
         cases = [entry for entry in self.entries.values() if not entry["control"]]
         controls = [entry for entry in self.entries.values() if entry["control"]]
         verdicts = Counter(entry["verdict"] for entry in cases)
-        counts = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in (*Verdict, "ERROR")
+        counts = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in OUTCOMES
                            if verdicts[verdict])
         wrong = sum(not entry["as_declared"] for entry in cases)
         refuted = sum(entry["as_declared"] for entry in controls)

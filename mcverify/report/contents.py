@@ -8,12 +8,19 @@ from typing import Any
 
 from mcverify.declare.claim import statement_ids
 from mcverify.declare.fault import UsageError
-from mcverify.judge.finding import ERROR
 from mcverify.report.surprises import surprises
 from mcverify.results.folder import Results
 from mcverify.results.ledger import OPEN, SIGNS, ledger_of
 from mcverify.results.reader import read_about
-from mcverify.verdict import CASE_ERROR_RATE, COLOURS, LOOKS, SUITE_ERROR_RATE, Verdict, budget
+from mcverify.verdict import (
+    CASE_ERROR_RATE,
+    COLOURS,
+    ERROR,
+    LOOKS,
+    SUITE_ERROR_RATE,
+    Verdict,
+    budget,
+)
 
 # Of each claim its forest plots, then other pictures by name, then the style sheet of all. Each is
 # SVG as it is drawn, and as it is shown once more.

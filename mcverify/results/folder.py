@@ -317,9 +317,9 @@ def _csv(rows: list[dict[str, str]], columns: Iterable[str] | None = None) -> st
     text = io.StringIO()
     names = list(columns or dict.fromkeys(name for row in rows for name in row))
     # A carriage return ends a line for some readers, and not every version would quote it.
-    bare = not any("\r" in value for row in rows for value in row.values())
+    returns = any("\r" in value for row in rows for value in row.values())
     writer = csv.DictWriter(
-        text, names, lineterminator="\n", quoting=csv.QUOTE_MINIMAL if bare else csv.QUOTE_ALL)
+        text, names, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

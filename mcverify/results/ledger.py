@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcverify.declare.claim import Claim, statement_ids
 from mcverify.results.folder import Results
+from mcverify.verdict import ERROR
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +17,7 @@ JUDGEMENTS = ("holds", "holds if", "false", NOT_TESTABLE)
 OPEN = "open"  # no claim decides the statement, or one that does is not as declared
 # A sign that is read without its colour, and the outcome whose colour it has.
 SIGNS = {"holds": ("✓", "CONFIRMED"), "holds if": ("◐", "CONFIRMED"), "false": ("✗", "REFUTED"),
-         NOT_TESTABLE: ("–", "INCONCLUSIVE"), OPEN: ("?", "ERROR")}
+         NOT_TESTABLE: ("–", "INCONCLUSIVE"), OPEN: ("?", ERROR)}
 
 
 def statements() -> "pd.DataFrame":

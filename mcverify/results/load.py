@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from mcverify.declare.rules import COLUMNS
-from mcverify.judge.finding import ERROR
 from mcverify.results.folder import VERDICT_COLUMNS, Results
 from mcverify.results.reader import CASES, check_count, read_about, read_rows
-from mcverify.verdict import Verdict
+from mcverify.verdict import ERROR, Verdict
 
 
 class Tables(NamedTuple):

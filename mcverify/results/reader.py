@@ -10,10 +10,8 @@ from typing import Any
 
 from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import COLUMNS
-from mcverify.judge.finding import ERROR
-from mcverify.verdict import MAX_BLOCKS, Terms, Verdict
+from mcverify.verdict import MAX_BLOCKS, OUTCOMES, Terms
 
-OUTCOMES = {*map(str, Verdict), ERROR}
 NUMBERS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
            "claimed_high", "cases", "confirmed", "refuted", "inconclusive", "errors", "controls",
            "controls_refuted")

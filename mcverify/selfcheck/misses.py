@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
-from mcverify.judge.world import Array
+from mcverify.arrays import Array
 from mcverify.selfcheck.populations import Population
 from mcverify.selfcheck.rows import COUNTED, WEIGHED, Row, miss_row, missed, stderr_rows
 from mcverify.statistic.studentised import quantile_of_t

@@ -15,10 +15,11 @@ import numpy as np
 
 from mcverify import laws
 from mcverify import statistic as stat
+from mcverify.arrays import Array
 from mcverify.attention import scores
 from mcverify.judge.measure import Reference, resolve
 from mcverify.judge.sample import sample
-from mcverify.judge.world import Array, generator
+from mcverify.judge.world import generator
 from mcverify.statistic import Basis, Estimate, Known, Statistic
 from mcverify.statistic.base import parts_of
 from mcverify.statistic.estimate import no_interval

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, ndtr
 
-from mcverify.judge.world import Array
+from mcverify.arrays import Array
 from mcverify.selfcheck.populations import Population
 from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.studentised import quantile_of_t

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.statistic.bets_on_rows import interval_of_rows
 from mcverify.statistic.betting import interval_of_mean
 from mcverify.statistic.catoni import catoni
@@ -31,7 +31,6 @@ from mcverify.statistic.studentised import (
     studentised,
 )
 
-Array = NDArray[np.float64]
 Influence = Callable[[Array], tuple[float, Array]]
 ROUNDING = 1e-9  # of a stated range: so far beyond it a value is rounded, and no error
 

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.statistic.betting import BET_TOLERANCE, NEWTON_STEPS, TINY, lower_root, threshold
-from mcverify.statistic.merging import Array
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")

@@ -20,14 +20,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mcverify.arrays import Array
 
 NEWTON_STEPS = 60
 BET_TOLERANCE = 1e-5  # of a last step of Newton's, which leaves about its square
 TINY = 1e-300  # the least mean that is refuted, so that no bet on it overflows
-FAR = -700.0  # whose exponential is near the least number there is
+LEAST_EXPONENT = -700.0  # whose exponential is near the least number there is
 ROUNDING = 1e-10  # to which the ends are found, in proportion
 
 
@@ -63,10 +62,10 @@ def log_wealth(gains: Array, least: float, most: float) -> float:
     if (float(np.sum(gains / factors)) >= 0) == upward:
         return _positive(float(np.log(factors).sum()))
     near = -total / len(gains) * least * most
-    far = edge  # the slope changes its sign between near and far
+    farther = edge  # the slope changes its sign between near and farther
     squares = float(np.einsum("i,i", gains, gains))
     bet = total / squares if squares > 0 else near  # the best but for the third order
-    if not min(near, far) < bet < max(near, far):
+    if not min(near, farther) < bet < max(near, farther):
         bet = near
     for _ in range(NEWTON_STEPS):
         np.multiply(gains, bet, out=factors)  # in place: new arrays would cost as much again
@@ -74,10 +73,10 @@ def log_wealth(gains: Array, least: float, most: float) -> float:
         ratios = np.divide(gains, factors, out=factors)
         # einsum, for dot starts threads, which wait for each other on a machine that is in use
         slope, bend = float(ratios.sum()), float(np.einsum("i,i", ratios, ratios))
-        near, far = (bet, far) if (slope > 0) == upward else (near, bet)
+        near, farther = (bet, farther) if (slope > 0) == upward else (near, bet)
         proposed = bet + (slope / bend if bend > 0 else math.nan)
-        if not min(near, far) < proposed < max(near, far):
-            proposed = (near + far) / 2
+        if not min(near, farther) < proposed < max(near, farther):
+            proposed = (near + farther) / 2
         step, bet = proposed - bet, proposed
         if abs(step) <= BET_TOLERANCE * abs(bet):
             break
@@ -130,11 +129,11 @@ def lower_root(
     def excess(u: float) -> float:  # roots make it nearly straight
         return math.sqrt(wealth(u)) - math.sqrt(limit)
 
-    far = max(-1.1 * (spread * math.sqrt(2 * limit / blocks) + limit / blocks), FAR)
-    while excess(far) < 0:
-        far *= 2
-        if far < FAR:
+    low = max(-1.1 * (spread * math.sqrt(2 * limit / blocks) + limit / blocks), LEAST_EXPONENT)
+    while excess(low) < 0:
+        low *= 2
+        if low < LEAST_EXPONENT:
             return -math.inf
     from scipy.optimize import brentq  # here: a quarter of a second that few starts need
 
-    return float(brentq(excess, far, 0.0, xtol=ROUNDING, rtol=1e-12)) - 2 * ROUNDING
+    return float(brentq(excess, low, 0.0, xtol=ROUNDING, rtol=1e-12)) - 2 * ROUNDING

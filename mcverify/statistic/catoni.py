@@ -13,12 +13,11 @@ Source: Catoni 2012, doi 10.1214/11-AIHP454, section 2.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mcverify.arrays import Array
 
 TINY = 1e-300  # a variance of at most less is one of at most this
-FAR = 1e150  # where ψ stays as it is, between its bounds, so that no square overflows
+CLIPPED_AT = 1e150  # where ψ stays as it is, between its bounds, so that no square overflows
 NEWTON_STEPS = 200
 LAST_STEP = 1e-6  # of Newton's, in proportion, which leaves about its square
 ROUNDING = 1e-10  # to which the ends are found, in proportion
@@ -50,7 +49,7 @@ def _high_end(x: Array, allowed: float) -> float:
     shift, low, high, reach = 0.0, -math.inf, math.inf, allowed / len(x)
     for _ in range(NEWTON_STEPS):
         y = x - shift
-        size = np.minimum(np.abs(y), FAR)
+        size = np.minimum(np.abs(y), CLIPPED_AT)
         total = 1 + size * (1 + size / 2)  # rounded to 1 for tiny sizes, which count for nothing
         excess = float(np.sum(np.copysign(np.log(total), y))) + allowed
         low, high = (shift, high) if excess > 0 else (low, shift)

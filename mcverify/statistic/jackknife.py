@@ -10,12 +10,10 @@ order 1/n, is left out by comparing groups with each other.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.statistic.base import Statistic
 from mcverify.statistic.estimate import Basis
-
-Array = NDArray[np.float64]
 
 GROUPS = 8
 TOLERANCE = 0.1  # a standard error that is wrong by a tenth hardly changes a verdict
@@ -44,9 +42,9 @@ def wrong_influence(statistic: Statistic, table: Array) -> str:
     if np.shape(influence) != (len(table),):
         return (f"{name} have shape {np.shape(influence)}; there must be one for each of the "
                 f"{len(table)} blocks: return it")
-    off_centre = float(np.mean(influence))
-    if abs(off_centre) > TOLERANCE * np.std(influence) + 1e-9 * abs(value):
-        return f"{name} have mean {off_centre:.3g}; it must be 0: subtract it"
+    mean_influence = float(np.mean(influence))
+    if abs(mean_influence) > TOLERANCE * np.std(influence) + 1e-9 * abs(value):
+        return f"{name} have mean {mean_influence:.3g}; it must be 0: subtract it"
     try:
         declared, twice, left_out = _sums(statistic, table, value, influence)
     except ValueError:

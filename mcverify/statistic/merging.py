@@ -17,9 +17,8 @@ taken out block by block, keeps its expectation and moves by 1/blocks of its sta
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mcverify.arrays import Array
 
 
 def means(table: Array) -> Array:

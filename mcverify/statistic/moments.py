@@ -6,14 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mcverify.statistic.base import (
-    Array,
-    Statistic,
-    block_means,
-    by_betting,
-    flat,
-    mean_influence,
-)
+from mcverify.arrays import Array
+from mcverify.statistic.base import Statistic, block_means, by_betting, flat, mean_influence
 from mcverify.statistic.merging import central, means
 from mcverify.statistic.studentised import MIN_SPREAD
 

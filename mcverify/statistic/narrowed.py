@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from mcverify.statistic.merging import Array
+from mcverify.arrays import Array
 
 
 class Narrowed:

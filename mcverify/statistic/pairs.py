@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mcverify.statistic.base import Array, Statistic
+from mcverify.arrays import Array
+from mcverify.statistic.base import Statistic
 from mcverify.statistic.estimate import Basis, Estimate, no_interval
 
 STEP = 1e-3  # of the spread of influence values: over it a statistic's own scale is nearly straight

@@ -15,7 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mcverify.statistic.base import Array, Statistic, flat
+from mcverify.arrays import Array
+from mcverify.statistic.base import Statistic, flat
 from mcverify.statistic.bets_on_rows import best_bet
 from mcverify.statistic.betting import threshold, wealth_against
 from mcverify.statistic.estimate import Basis, Estimate

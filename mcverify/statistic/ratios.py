@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mcverify.statistic.base import Array, Known, Statistic, block_means
+from mcverify.arrays import Array
+from mcverify.statistic.base import Known, Statistic, block_means
 from mcverify.statistic.bets_on_rows import log_wealth_of_rows
 from mcverify.statistic.betting import log_wealth, lower_root, threshold
 from mcverify.statistic.estimate import Basis, Estimate, no_interval

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from mcverify.statistic.base import Array, Statistic, block_means, flat, mean_influence
+from mcverify.arrays import Array
+from mcverify.statistic.base import Statistic, block_means, flat, mean_influence
 from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.moments import mean
 

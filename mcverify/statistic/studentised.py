@@ -7,12 +7,10 @@ Savage 1956), so it serves where nothing is known besides the draws.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from mcverify.arrays import Array
 from mcverify.statistic.estimate import Estimate, no_interval
-
-Array = NDArray[np.float64]
 
 CALIBRATED_FROM = 512  # blocks: values that are equal in fewer may well not be so in more
 MIN_SPREAD = 1e-12  # of the estimate's scale: below it the spread is rounding, not sampling

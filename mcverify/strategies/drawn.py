@@ -6,9 +6,9 @@ from typing import NamedTuple, TypeVar
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from mcverify.arrays import Array
 from mcverify.judge.world import World
 from mcverify.laws import Law
-from mcverify.laws.law import Array
 from mcverify.strategies.kinds import FAMILIES, KINDS, some
 from mcverify.strategies.numbers import seeds, widths
 from mcverify.strategies.numbers import tokens as counts

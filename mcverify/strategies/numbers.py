@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 from mcverify.laws.parameters import Range
 
 LEAST_ORDER = 0.5  # of drawn exponents and degrees of freedom: at 0.03 Student t draws infinities

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from mcverify.arrays import Array
 from mcverify.attention import softmax
-from mcverify.laws.law import Array
 
 LISTED = 16  # scores of a row that are drawn one by one: hundreds take Hypothesis seconds
 MODERATE = (30.0, 3.0)  # where softmax is neither uniform nor one-hot

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 
 STEP = 0.05  # of w: the nearest pole is at distance 1 (d_k = 1), so a trapezoid errs by e^-125
 REACH = 30.0  # where w / sinh(pi w / 2) is below 1e-18

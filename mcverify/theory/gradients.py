@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import erf
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 
 STEP = 0.1  # of log w
 

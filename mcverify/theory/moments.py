@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from mcverify.arrays import Array
 from mcverify.laws.base import known
-from mcverify.laws.law import Array, Law, Moments
+from mcverify.laws.law import Law, Moments
 
 
 def dot_mean(law: Law, d_k: int) -> float:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 from mcverify.theory.moments import effective_rank
 
 STEP = 0.05  # of log t, whose integrand is analytic

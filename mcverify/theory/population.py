@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 from mcverify.laws.real_tokens import Measured
 
 

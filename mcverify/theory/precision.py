@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.special import log_ndtr
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 
 LARGEST = {  # the largest finite number of each type
     "float16": (2 - 2.0**-10) * 2.0**15,

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import erf, gammaln
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 
 NODES = 4001  # of a trapezoid over log ‖q‖, whose integrand is analytic and falls off both ways
 REACH = 12.0  # standard deviations of ‖q‖ or of its logarithm, to where nothing is left

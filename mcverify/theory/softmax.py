@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfc, exp1, ndtr, ndtri
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 
 EULER = float(np.euler_gamma)
 NODES = 12  # Gauss-Legendre nodes a panel

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from mcverify.laws.law import Array
+from mcverify.arrays import Array
 from mcverify.theory.softmax import sum_squares
 
 STEP = 0.01  # of a trapezoid over z = s/σ: errs by e^(−2π·distance/STEP) of the nearest pole

@@ -22,7 +22,7 @@ from mcverify.attention import (
     sum_squares,
 )
 from mcverify.attention.chunk import Chunk, Scores, Vectors
-from mcverify.attention.scores import MIN_QUERIES, ROW_ENTRIES
+from mcverify.attention.products import MIN_QUERIES, ROW_ENTRIES
 from mcverify.attention.vectors import rotate, unit_norm
 
 vectors = arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(2, 6)),

@@ -131,7 +131,7 @@ def test_mcverify_is_followed_through_its_lazy_names(folder):
     found = [{(part.file.parent.name, part.file.stem)
               for part in reached(folder / "mine.py", [name])[0]}
              for name in ("one", "two", "three")]
-    for mine, there in enumerate([("laws", "coordinates_heavy"), ("attention", "scores"),
+    for mine, there in enumerate([("laws", "coordinates_heavy"), ("attention", "products"),
                                   ("theory", "softmax")]):
         assert [there in each for each in found] == [index == mine for index in range(3)]
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from mcverify.arrays import Array
 from mcverify.attention.chunk import chunk_of
 from mcverify.attention.slabs import by_slabs, largest, total
-
-Array = NDArray[np.floating[Any]]
 
 
 def softmax(s: ArrayLike) -> Array:

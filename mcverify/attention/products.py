@@ -1,14 +1,11 @@
 """From queries and keys to scores: every pair, a token with itself, rows that share a query."""
 
 from collections.abc import Callable, Hashable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Array
 from mcverify.attention.chunk import Pairs, Scores, check_all_pairs, chunk_of
-
-Array = NDArray[np.floating[Any]]
 
 ROW_ENTRIES = 2**13  # softmax entries a block: enough rows to use the keys that were drawn
 MIN_QUERIES = 32  # with thousands of keys a query costs little next to drawing the keys

@@ -1,14 +1,10 @@
 """From weights and values to what attention puts out, and how alike its rows are."""
 
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 
-from mcverify.attention.scores import scores
+from mcverify.arrays import Array
+from mcverify.attention.products import scores
 from mcverify.attention.vectors import unit_norm
-
-Array = NDArray[np.floating[Any]]
 
 
 def outputs(p: Array, v: Array) -> Array:

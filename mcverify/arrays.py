@@ -1,0 +1,8 @@
+"""The arrays that signatures name."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating[Any]]
