@@ -15,6 +15,8 @@ def _cross(q: Array, k: Array, scale: float) -> Array:
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must end in (tokens, d_k) "
                          "with the same d_k; pad or project the narrower one")
+    if q.shape[-1] == 1:  # to multiply takes no longer than to copy what others have multiplied
+        return _times(np.asarray(np.einsum("...i,...j->...ij", q[..., 0], k[..., 0])), scale)
     return _times(_shared(q, k, "products", lambda: q @ np.swapaxes(k, -1, -2)), scale)
 
 
@@ -26,8 +28,12 @@ def _shared(q: Array, k: Array, name: Hashable, make: Callable[[], Array]) -> Ar
 
 
 def _times(s: Array, scale: float) -> Array:
-    """A new array, unless there is nothing to scale and nobody else who holds s."""
-    return s if scale == 1.0 and s.flags.writeable else s * s.dtype.type(scale)
+    """A new array, unless nobody else holds s."""
+    if not s.flags.writeable:
+        return s * s.dtype.type(scale)
+    if scale != 1.0:
+        s *= s.dtype.type(scale)
+    return s
 
 
 def _noted(q: Array, k: Array, pairs: Pairs, scale: float, s: Array) -> Array:

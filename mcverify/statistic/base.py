@@ -19,7 +19,7 @@ import numpy as np
 from mcverify.arrays import Array
 from mcverify.statistic.bets_on_rows import interval_of_rows
 from mcverify.statistic.betting import interval_of_mean
-from mcverify.statistic.catoni import catoni
+from mcverify.statistic.catoni import catoni, in_groups
 from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.studentised import (
     CAUTION,
@@ -301,8 +301,8 @@ class Statistic:
         values = self.about(table, mean)
         value = float(values.mean())
         return self._on_own_scale(Estimate(
-            value, standard_error(values - value), *catoni(values, variance, error_rate),
-            basis=Basis.MOMENTS))
+            value, standard_error(values - value),
+            *catoni(*in_groups(values, variance), error_rate), basis=Basis.MOMENTS))
 
     def _on_own_scale(self, found: Estimate) -> Estimate:
         if self.back is None:

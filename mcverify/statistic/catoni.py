@@ -21,6 +21,7 @@ CLIPPED_AT = 1e150  # where ψ stays as it is, between its bounds, so that no sq
 NEWTON_STEPS = 200
 LAST_STEP = 1e-6  # of Newton's, in proportion, which leaves about its square
 ROUNDING = 1e-10  # to which the ends are found, in proportion
+MANY = 2**13  # values, of which half make the interval 0.7 % wider than any number would at 1e-12
 
 
 @np.errstate(over="ignore")
@@ -39,6 +40,20 @@ def catoni(values: Array, variance: float, error_rate: float) -> tuple[float, fl
     centre = float(np.median(values))  # about which no value, however far, costs others digits
     x = scale * (values - centre)
     return centre - _high_end(-x, allowed) / scale, centre + _high_end(x, allowed) / scale
+
+
+def in_groups(values: Array, variance: float) -> tuple[Array, float]:
+    """Means of as many neighbours each as leave at most MANY of them, and their variance.
+
+    They are independent, too, have the same mean, and their interval takes less time.
+
+    >>> means, variance = in_groups(np.arange(2.0**15), 1.0)
+    >>> means[:2].tolist(), len(means), variance
+    ([1.5, 5.5], 8192, 0.25)
+    """
+    while len(values) > MANY and len(values) % 2 == 0:
+        values, variance = (values[::2] + values[1::2]) / 2, variance / 2
+    return values, variance
 
 
 def _high_end(x: Array, allowed: float) -> float:

@@ -17,7 +17,7 @@ def _central(values: Any, order: int) -> Array:
     # every digit once the mean is 1e8 standard deviations away.
     # Where the mean is below 30 of them it loses three digits at most, and takes half the time.
     x = flat(values)
-    mean = x.mean(axis=1)
+    mean = x @ np.ones(x.shape[1]) / x.shape[1]  # of short rows in half the time of x.mean
     if order == 2:
         squares = np.einsum("bi,bi->b", x, x) / x.shape[1]
         second = squares - mean * mean

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from mcverify import laws
 from mcverify.statistic import Basis, Known, kurtosis, mean, std, variance
-from mcverify.statistic.catoni import CLIPPED_AT, catoni
+from mcverify.statistic.catoni import CLIPPED_AT, MANY, catoni, in_groups
 
 RNG = np.random.default_rng(11)
 LAWS = {
@@ -74,6 +74,17 @@ def test_it_is_as_narrow_as_it_is_said_to_be():
     z = -stats.norm.ppf(4e-12)
     assert (high - low) / 2 == pytest.approx(math.sqrt(2 * math.log(2 / 8e-12) / 512), rel=0.05)
     assert 1.03 < (high - low) / 2 / (z / math.sqrt(512)) < 1.15
+
+
+@pytest.mark.parametrize("blocks", [100, MANY, 3 * MANY, 2**16, 3 * 2**15 + 1])
+def test_groups_of_many_values_give_nearly_the_same_interval_of_their_mean(blocks):
+    x = np.random.default_rng(blocks).standard_exponential(blocks)
+    means, variance = in_groups(x, 1.0)
+    assert len(means) == blocks if blocks <= MANY or blocks % 2 else len(means) <= MANY
+    assert means.mean() == pytest.approx(x.mean(), rel=1e-12)
+    assert variance * len(x) == len(means)
+    low, high = catoni(x, 1.0, 2e-12)
+    assert np.diff(catoni(means, variance, 2e-12))[0] <= 1.01 * (high - low)
 
 
 def test_a_variance_of_zero_leaves_what_rounding_has_made():
