@@ -29,7 +29,7 @@ import psutil
 from threadpoolctl import threadpool_limits
 
 from mcverify.declare import discover
-from mcverify.judge import cluster, flight, measure
+from mcverify.judge import cluster, flight, reference
 from mcverify.judge.run import run
 from mcverify.judge.world import world_of
 from mcverify.verdict import looks
@@ -71,9 +71,9 @@ def recorded(cases: list[Any]) -> list[Call]:
             begun = time.process_time()
             result = function(*call)
             ended = time.process_time()
-            references, _, first, _ = call
-            world = str(world_of(measure.resolve(references[0])))
-            look = next(number for number, stop in enumerate(ends) if first < stop)
+            references, _, chunks = call
+            world = str(world_of(reference.resolve(references[0])))
+            look = next(number for number, stop in enumerate(ends) if chunks[0][0] < stop)
             made = Call(world, look, ended - begun, begun - asked,
                         len(cloudpickle.dumps((function, call))), len(cloudpickle.dumps(result)))
             asked = time.process_time()

@@ -11,7 +11,7 @@ from mcverify.arrays import Array
 from mcverify.check_claim.remarks import NOTE, PROBLEM, WARNING, Remark, about
 from mcverify.check_claim.values import BLOCKS, FEW, SECONDS
 from mcverify.declare.claim import Case, Claim
-from mcverify.judge.measure import describe
+from mcverify.judge.raised import described
 from mcverify.judge.sample import sample
 from mcverify.judge.trial import MAX_TABLE
 from mcverify.judge.watch import Watch, blocks_until
@@ -56,7 +56,7 @@ def _first_look(case: Case) -> tuple[Verdict | None, str]:
         (statistic, table), (low, high) = sample(case, BLOCKS, seconds=SECONDS), case.claimed
         found = statistic.estimate(table, ERROR_RATE)
     except Exception as error:
-        return None, describe(error)
+        return None, described(error)
     return judge((found.low, found.high), (low, high)), found.reason or (
         f"has it in [{found.low:.4g}, {found.high:.4g}], where [{low:.4g}, {high:.4g}] is claimed")
 
@@ -82,7 +82,7 @@ def costs(claim: Claim, cases: list[Case], watch: Watch) -> Iterator[Remark]:
             if time.perf_counter() - started > ENOUGH:
                 break
     except Exception as error:
-        yield about(claim, PROBLEM, f"at {case}: {describe(error)}")
+        yield about(claim, PROBLEM, f"at {case}: {described(error)}")
         return
     finally:
         tracemalloc.stop()

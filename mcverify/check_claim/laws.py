@@ -18,7 +18,8 @@ from mcverify.declare.grid import grid
 from mcverify.declare.prediction import absolute
 from mcverify.declare.rules import WORLD
 from mcverify.judge.finding import Finding
-from mcverify.judge.measure import GlobalRandomness, describe
+from mcverify.judge.raised import described
+from mcverify.judge.randomness import GlobalRandomness
 from mcverify.judge.run import run
 from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
@@ -49,7 +50,7 @@ def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]
                 cases += [case for claim in _claims(world) for case in claim.cases()]
             randomness.untouched(at)
         except Exception as error:
-            told.setdefault((law, "moments"), f"{at} is broken: {describe(error)}; let it give "
+            told.setdefault((law, "moments"), f"{at} is broken: {described(error)}; let it give "
                             "means (d_k,) and covariances (d_k, d_k), nan where not known")
     terms = Terms(error_rate=FALSE_ALARM / (len(cases) or 1))
     for found in sorted(run(cases, terms, 1, watch), key=lambda each: cases.index(each.case)):

@@ -13,8 +13,11 @@ from mcverify.check_claim.remarks import PROBLEM, WARNING, Remark, about
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.discover import load
 from mcverify.declare.rules import COUNTS, WORLD, parameters
-from mcverify.judge import measure
+from mcverify.judge.measure import block_values, refusal
 from mcverify.judge.processes import Progress, Spread
+from mcverify.judge.raised import described
+from mcverify.judge.randomness import GlobalRandomness
+from mcverify.judge.reference import Reference, refer, resolve
 from mcverify.judge.sample import sample
 from mcverify.judge.watch import Watch
 from mcverify.judge.worker import Killed, note_step
@@ -39,7 +42,7 @@ def look(claim: Claim, cases: list[Case], spread: Spread, watch: Watch) -> Itera
         text = _unsteady(probes, spread, watch) or wrong_influence(
             *sample(cases[0], BLOCKS, seconds=SECONDS))
     except Exception as error:
-        text = measure.describe(error)
+        text = described(error)
     if text:
         yield about(claim, PROBLEM, text)
         return
@@ -64,10 +67,10 @@ def _unsteady(cases: list[Case], spread: Spread, watch: Watch) -> str:
         watch.follow(index, lambda: (str(cases[max(int(progress()[0]), 0)]), progress()[1]))
 
     try:
-        [(_, there)] = spread(elsewhere, [([measure.refer(case) for case in cases],)],
+        [(_, there)] = spread(elsewhere, [([refer(case) for case in cases],)],
                               on_begin=follow)
     except (Exception, SystemExit) as error:
-        return (f"cannot be taken to another process: {measure.describe(error)}; keep what its "
+        return (f"cannot be taken to another process: {described(error)}; keep what its "
                 "grid and its body hold simple")
     if isinstance(there, Killed):
         return f"its process was killed ({there.how}); mend the body"
@@ -85,7 +88,7 @@ def _unsteady(cases: list[Case], spread: Spread, watch: Watch) -> str:
     return ""
 
 
-def elsewhere(references: list[measure.Reference]) -> list[dict[str, Any]] | str:
+def elsewhere(references: list[Reference]) -> list[dict[str, Any]] | str:
     """Called in the other process: the numbers of cases, or why the file does not load there."""
     sys.argv = [""]  # a file that looks at the arguments of its program finds none
     held, name, _ = references[0]
@@ -94,20 +97,20 @@ def elsewhere(references: list[measure.Reference]) -> list[dict[str, Any]] | str
     found = []
     for step, reference in enumerate(references):
         note_step(step)
-        found.append(_numbers(measure.resolve(reference)))
+        found.append(_numbers(resolve(reference)))
     return found
 
 
 def _numbers(case: Case) -> dict[str, Any]:
     """By their names what must be the same whenever a case is measured, or what is broken."""
-    randomness = measure.GlobalRandomness()
+    randomness = GlobalRandomness()
     try:
         claimed = case.claimed
         randomness.untouched("the prediction")
         return {"name": str(case), "prediction": claimed,
                 "value from the same draws": sample(case, FEW, seconds=SECONDS)[1]}
     except (Exception, SystemExit) as error:
-        return {"broken": measure.describe(error)}
+        return {"broken": described(error)}
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -137,7 +140,7 @@ def _table(case: Case, drawn: dict[str, Array]) -> Any:
     """Block values of these draws; None where the body raises."""
     world = world_of(case)
     try:
-        chunk = Chunk(drawn["q"], drawn["k"], measure.refusal(case, world))
-        return measure.block_values(case, world, chunk, 0, 0).table
+        chunk = Chunk(drawn["q"], drawn["k"], refusal(case, world))
+        return block_values(case, world, chunk, 0, 0).table
     except Exception:
         return None

@@ -1,21 +1,14 @@
-"""From one chunk of a world to the table of each case that lives in it; runs in the workers."""
+"""From chunks of a world to the table of each case that lives in it; runs in the workers."""
 
-import ctypes
-import pickle
-import random
-import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mcverify.arrays import Array
 from mcverify.attention.chunk import Chunk, Made
-from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import load, loaded_from
-from mcverify.declare.imports import INSTALLED
+from mcverify.declare.claim import Case
 from mcverify.declare.rules import call, parameters
 from mcverify.judge.independence import (
     PIECES,
@@ -25,36 +18,14 @@ from mcverify.judge.independence import (
     check_repeats,
     digest_of,
 )
-from mcverify.judge.worker import in_worker, note_share, note_step
+from mcverify.judge.raised import described, own_faults
+from mcverify.judge.randomness import GlobalRandomness
+from mcverify.judge.reference import Reference, resolve
+from mcverify.judge.worker import note_share, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
 from mcverify.statistic.base import parts_of
 
-PACKAGE = Path(__file__).resolve().parents[1]
-CLAIMS = PACKAGE / "claims"
-
-# How a case reaches a worker: by file, name and place in the grid, since a claim's name hides its
-# function from pickle. A claim that no file holds (changed by dataclasses.replace, or typed at a
-# prompt) goes by value.
-Reference = tuple[Path | Claim, str, int]
-locate: Callable[[Path], Path] = Path  # where that file is here; set on other machines
-
-
-def refer(case: Case) -> Reference:
-    """The case in a form that any process can resolve."""
-    claim, index = case.claim, _all(case.claim).index(case)
-    return (loaded_from(claim) or claim, claim.name, index)
-
-
-def resolve(reference: Reference) -> Case:
-    """The case that a reference stands for."""
-    held, name, index = reference
-    claim = held if isinstance(held, Claim) else next(
-        claim for claim in load(locate(held)).claims if claim.name == name)
-    return _all(claim)[index]
-
-
-def _all(claim: Claim) -> list[Case]:
-    return [*claim.cases(), *claim.control_cases()]
+ChunkAt = tuple[int, int]  # the first block of a chunk of a world, and how many it has
 
 
 class Measured(NamedTuple):
@@ -80,16 +51,37 @@ class Measurement(NamedTuple):
     outcomes: list[Outcome]
 
 
-def measure(references: list[Reference], seed: int, first: int, blocks: int) -> Measurement:
-    """Draw one chunk of the cases' common world and reduce it to block values for each of them.
+def measure(
+    references: Sequence[Reference], seed: int, chunks: Sequence[ChunkAt]
+) -> list[Measurement]:
+    """Draw chunks of the cases' common world, and reduce each to block values for all of them.
 
     Whatever goes wrong becomes that case's outcome, as a line of text; nothing is drawn again,
-    unless a body has changed the draws of the others. The place of the case at work is noted, so
-    that it is known which one killed its process.
+    unless a body has changed the draws of the others. What is at work is noted as a step, see
+    ``at_step``, so that it is known which case has killed its process.
     """
     cases = [resolve(reference) for reference in references]
-    world, randomness = world_of(cases[0]), GlobalRandomness()
-    note_step(-1)  # files are loaded: the time of the draws begins
+    world = world_of(cases[0])
+    return [_measured(cases, world, seed, chunk, number * (len(cases) + 1))
+            for number, chunk in enumerate(chunks)]
+
+
+def at_step(step: int, cases: int) -> tuple[int, int | None]:
+    """Which chunk of a call's a step is of, and which of so many cases; None while it is drawn.
+
+    >>> at_step(0, 2), at_step(2, 2), at_step(4, 2)
+    ((0, None), (0, 1), (1, 0))
+    """
+    chunk, at = divmod(max(step, 0), cases + 1)
+    return chunk, at - 1 if at else None
+
+
+def _measured(
+    cases: list[Case], world: World, seed: int, place: ChunkAt, step: int
+) -> Measurement:
+    """What one chunk gives; its draws are a step, and each of the cases is one."""
+    (first, blocks), randomness = place, GlobalRandomness()
+    note_step(step)
     try:
         chunk = world.chunk_at(seed, first, blocks)
         digest = digest_of(*chunk.drawn)
@@ -97,40 +89,41 @@ def measure(references: list[Reference], seed: int, first: int, blocks: int) -> 
             check_repeats(*chunk.drawn)
             _check_law(World(world.law, world.d_k, min(world.tokens, 2)), seed)
     except own_faults() as error:
-        return Measurement(b"", [describe(error)] * len(cases))
-    outcomes = [_outcome(index, case, world, chunk, seed, first)
-                for index, case in enumerate(cases)]
+        return Measurement(b"", [described(error)] * len(cases))
+    outcomes = list[Outcome]()
+    for number, case in enumerate(cases, start=1):
+        note_step(step + number)
+        outcomes.append(_outcome(case, world, chunk, seed, first))
     # What bodies share is looked at once; only if it has changed, after each of them.
     if chunk.changed() or randomness.touched():
-        outcomes = [_alone(index, case, world, seed, first, blocks)
-                    for index, case in enumerate(cases)]
+        outcomes.clear()
+        for number, case in enumerate(cases, start=1):
+            note_step(step + number)
+            outcomes.append(_alone(case, world, seed, first, blocks))
     return Measurement(digest, outcomes)
 
 
-def _outcome(
-    index: int, case: Case, world: World, chunk: Chunk, seed: int, first: int
-) -> Outcome:
-    note_step(index)
+def _outcome(case: Case, world: World, chunk: Chunk, seed: int, first: int) -> Outcome:
     chunk.refusal = refusal(case, world)
     try:
         measured = block_values(case, world, chunk, seed, first)
         if first == 0:
             _check_body(case, world, chunk, measured.table, seed)
     except own_faults() as error:
-        return describe(error)
+        return described(error)
     return measured
 
 
-def _alone(index: int, case: Case, world: World, seed: int, first: int, blocks: int) -> Outcome:
+def _alone(case: Case, world: World, seed: int, first: int, blocks: int) -> Outcome:
     """The outcome on draws of its own, where a body that changes what others share has a fault."""
     randomness = GlobalRandomness()
     try:
         chunk = world.chunk_at(seed, first, blocks)
         randomness.untouched(f"the law {world.law}")
-        outcome = _outcome(index, case, world, chunk, seed, first)
+        outcome = _outcome(case, world, chunk, seed, first)
         randomness.untouched("the body")
     except own_faults() as error:
-        return describe(error)
+        return described(error)
     if chunk.changed():
         return "the body changed q or k, which are shared with other claims; work on a copy"
     return outcome
@@ -169,52 +162,6 @@ def _check_body(case: Case, world: World, chunk: Chunk, table: Array, seed: int)
         size = len(table) // PIECES
         check_pieces("the body", [measured(slice(i * size, (i + 1) * size), piece=i)
                                   for i in range(PIECES)])
-
-
-def own_faults() -> tuple[type[BaseException], ...]:
-    """What a law or a body may raise without ending the run, for use after ``except``.
-
-    Ctrl-C is left to the parent, so that in a process of its own KeyboardInterrupt is a fault, too.
-    """
-    return (BaseException,) if in_worker() else (Exception, SystemExit)
-
-
-class GlobalRandomness:
-    """The global random states of NumPy and Python, which nothing that is measured may touch."""
-
-    def __init__(self) -> None:
-        self.numpy, self.python = _state_of_numpy(), random.getstate()
-
-    def touched(self) -> bool:
-        """Whether somebody has drawn from them or set them; they are put back."""
-        if self.numpy == _state_of_numpy() and self.python == random.getstate():
-            return False
-        np.random.set_state(pickle.loads(self.numpy))  # noqa: NPY002
-        random.setstate(self.python)
-        return True
-
-    def untouched(self, who: str) -> None:
-        """Raise ValueError if ``who`` has touched them."""
-        if self.touched():
-            raise ValueError(f"{who} used the global random state, which others may move; draw "
-                             "from the rng that it is given")
-
-
-def _state_of_numpy() -> bytes:
-    """NumPy's global random state.
-
-    To ask for it takes 100 microseconds, to read the words and the place of its Mersenne twister,
-    which draws move, takes one; a normal number that it may hold in store is not among them.
-    """
-    state: Any = np.random.get_bit_generator()  # type: ignore[attr-defined]
-    if type(state) is np.random.MT19937:
-        return _state_with(ctypes.string_at(state.ctypes.state_address, 625 * 4))
-    return pickle.dumps(np.random.get_state(legacy=False))  # noqa: NPY002
-
-
-@lru_cache(maxsize=1)
-def _state_with(memory: bytes) -> bytes:
-    return pickle.dumps(np.random.get_state(legacy=False))  # noqa: NPY002
 
 
 def refusal(case: Case, world: World) -> str:
@@ -284,26 +231,3 @@ def _not_finite(values: Any) -> str:
         return "the body returned numbers too large to average in double precision; scale them"
     return (f"the body returned {bad} NaN or infinite values out of {sum(p.size for p in parts)}; "
             "all must be finite")
-
-
-def describe(error: BaseException) -> str:
-    """An exception in one line."""
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # its own text breaks
-        text = ""
-    if "read-only" in text or "WRITEABLE" in text:
-        text += "; q and k are shared with other claims: work on a copy"
-    told = text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
-    return told + _place(error)
-
-
-def _place(error: BaseException) -> str:
-    """Where in a file of claims or laws it happened: the innermost line of one; "" if nowhere."""
-    place = ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file = Path(frame.f_code.co_filename).resolve()
-        own = PACKAGE in file.parents and CLAIMS not in file.parents
-        if not own and file.is_file() and not any(home in file.parents for home in INSTALLED):
-            place = f" ({file.name}, line {line})"
-    return place

@@ -20,7 +20,8 @@ import cloudpickle
 
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import files_behind, origin, packages
-from mcverify.judge import measure
+from mcverify.judge import reference
+from mcverify.judge.raised import PACKAGE
 from mcverify.judge.worker import TICK, Worker
 
 SOURCE = "the source of "
@@ -43,7 +44,7 @@ def _version(name: str) -> str:
         return ".".join(platform.python_version_tuple()[:2])
     if name.startswith(SOURCE):
         homes = {name: home for name, (_, home) in packages().items()}
-        home = (homes | {"mcverify": measure.PACKAGE}).get(name.removeprefix(SOURCE))
+        home = (homes | {"mcverify": PACKAGE}).get(name.removeprefix(SOURCE))
         return _digest(home) if home else "missing"
     try:
         return importlib.metadata.version(name)
@@ -174,6 +175,6 @@ def _moved(path: Path, moved: Iterable[tuple[Path, Path]]) -> Path:
 def _made(moved: list[tuple[Path, Path]], paths: list[str], pickled: bytes) -> Any:
     """In the process: make a call whose claims stand in other places than where it was begun."""
     sys.path.extend(path for path in paths if path not in sys.path)
-    measure.locate = partial(_moved, moved=moved)
+    reference.locate = partial(_moved, moved=moved)
     function, call = cloudpickle.loads(pickled)
     return function(*call)

@@ -9,7 +9,8 @@ from mcverify.arrays import Array
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import call
 from mcverify.judge.known import known_values
-from mcverify.judge.measure import Measured, measure, refer
+from mcverify.judge.measure import Measured, measure
+from mcverify.judge.reference import refer
 from mcverify.judge.world import statistic_of, world_of
 from mcverify.statistic import Statistic
 from mcverify.verdict import FIRST_LOOK
@@ -34,7 +35,8 @@ def sample(
     world, measured, began = world_of(case), list[Measured](), time.perf_counter()
     _, size = next(world.chunks(0, min(blocks, FIRST_LOOK)))
     for first in range(start, start + blocks, size):
-        [outcome] = measure([refer(case)], seed, first, size).outcomes
+        [measurement] = measure([refer(case)], seed, [(first, size)])
+        [outcome] = measurement.outcomes
         if isinstance(outcome, str):
             raise ValueError(outcome)
         measured.append(outcome)

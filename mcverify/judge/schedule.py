@@ -1,15 +1,16 @@
-"""Which chunks are to be measured next: worlds by worlds, look by look, costly ones first."""
+"""Which chunks are to be measured next: look by look, costly worlds first."""
 
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from heapq import heapify, heappush
 from typing import Any
 
 from mcverify.judge.finding import Finding
-from mcverify.judge.measure import Measurement, Outcome
+from mcverify.judge.group import Group, Task
+from mcverify.judge.measure import Measurement, Outcome, at_step
 from mcverify.judge.memory import Memory
 from mcverify.judge.processes import Progress
 from mcverify.judge.trial import Trial
@@ -19,44 +20,8 @@ from mcverify.judge.world import World
 from mcverify.verdict import FIRST_LOOK, Terms
 
 HELD = 2**23  # numbers, 64 MiB, that may wait in a group for a chunk that is late
+FEW = 4  # groups that are left, which leave chunks to each process
 REMEMBERED = 2**18  # chunks of a world, beyond which others are only held against the first ones
-
-
-@dataclass
-class Group:
-    """The trials of a world at a look, which all see the same chunks, and how many are awaited."""
-
-    world: World
-    trials: list[Trial]
-    look: int
-    awaited: int = 0  # chunks, of those that it has come to
-    left: int = 0  # blocks that it has not come to yet
-
-    @property
-    def blocks(self) -> tuple[int, int]:
-        """Where its look begins and ends."""
-        return self.trials[0].terms.looks[self.look]
-
-    @property
-    def held(self) -> int:
-        """Numbers of chunks that have come before others that they follow."""
-        return sum(trial.held for trial in self.trials)
-
-    @property
-    def cost(self) -> int:
-        """Of all its blocks at this look, in a unit of its own."""
-        start, stop = self.blocks
-        return (stop - start) * sum(trial.cost for trial in self.trials)
-
-
-@dataclass(frozen=True)
-class Task:
-    """A chunk of a group's world: its first block, its blocks, and the trials that look at it."""
-
-    group: Group
-    trials: tuple[Trial, ...]
-    first: int
-    blocks: int
 
 
 class Schedule:
@@ -80,6 +45,7 @@ class Schedule:
         self.indices = itertools.count()
         self.issued: dict[int, Task] = {}
         self.began: dict[int, float] = {}  # when calls under way did
+        self.pace: dict[World, float] = {}  # seconds that a block has taken of late
         self.drawn: dict[World, dict[bytes, int]] = {}  # first blocks of chunks, by their digests
         self.findings: list[Finding] = []  # made on the way
         self.calculations = [trial for trial in trials if not trial.case.claim.draws]
@@ -100,46 +66,59 @@ class Schedule:
             self._calculate(1)
             while self.unopened and not (self.waiting and self.waiting[0][0] == 0):
                 self._open(self.unopened.pop())
-            task = self.again.pop() if self.again else self._next_chunk()
+            task = self.again.pop() if self.again else self._next_task()
             if task is None:
                 self._calculate(len(self.calculations))
                 raise StopIteration
             task = self._to_measure(task)
         self.issued[next(self.indices)] = task
         references = [trial.reference for trial in task.trials]
-        return references, self.terms.seed, task.first, task.blocks
+        return references, self.terms.seed, task.chunks
 
     def _to_measure(self, task: Task) -> Task | None:
-        """What of a chunk is not recalled; None if all is."""
-        recalled = {trial: known for trial in task.trials if self.memory and (
-            known := self.memory.recall(trial.case, task.first, task.blocks))}
-        if not recalled:
+        """What of a task is not recalled; None if all is."""
+        known = [self._recalled(task, *chunk) for chunk in task.chunks]
+        if not any(known):
             return task
-        digest = next(digest for digest, _ in recalled.values())
-        outcomes = [outcome for _, outcome in recalled.values()]
-        self._take(replace(task, trials=tuple(recalled)), Measurement(digest, outcomes))
-        self.watch.spared(task.blocks * sum(trial.cost for trial in recalled))
-        others = tuple(trial for trial in task.trials if trial not in recalled)
-        if others:
-            return replace(task, trials=others)
+        for chunk, recalled in zip(task.chunks, known, strict=True):
+            others = tuple(trial for trial in task.trials if trial not in recalled)
+            self._take(task.group, ((trial, chunk[0], outcome)
+                                    for trial, outcome in recalled.items()))
+            self.watch.spared(chunk[1] * sum(trial.cost for trial in recalled))
+            if others:
+                self._make_again(replace(task, trials=others, chunks=(chunk,)))
         self.findings += self._arrived(task.group)
-        return None
+        return self.again.pop() if self.again else None
 
-    def _next_chunk(self) -> Task | None:
+    def _recalled(self, task: Task, first: int, blocks: int) -> dict[Trial, Outcome]:
+        """The outcomes of a chunk that are known from a run that was interrupted."""
+        kept = {trial: known for trial in task.trials if self.memory and (
+            known := self.memory.recall(trial.case, first, blocks))}
+        if not kept:
+            return {}
+        digest, _ = next(iter(kept.values()))
+        fault = self._drawn_again(task.group.world, digest, first)
+        return {trial: fault or outcome for trial, (_, outcome) in kept.items()}
+
+    def _make_again(self, *tasks: Task) -> None:
+        """Let calls be made before all others, and be waited for."""
+        for task in tasks:
+            task.group.awaited += 1
+            self.again.append(task)
+
+    def _next_task(self) -> Task | None:
         """Of the first group whose chunks do not wait for one that is late in too large numbers."""
         entry = self.waiting[0] if self.waiting else None
         if entry and entry[-1].held > HELD:
             entry = min((each for each in self.waiting if each[-1].held <= HELD), default=None)
         if entry is None:
             return None
-        group, (start, stop) = entry[-1], entry[-1].blocks
-        blocks = group.world.chunk(stop - start)
-        first = stop - group.left
-        group.awaited, group.left = group.awaited + 1, group.left - blocks
+        group = entry[-1]
+        task = group.task(self.pace.get(group.world), len(self.waiting) + len(self.unopened) < FEW)
         if not group.left:
             self.waiting.remove(entry)
             heapify(self.waiting)
-        return Task(group, tuple(group.trials), first, blocks)
+        return task
 
     def _open(self, group: Group) -> None:
         """Predict, and begin with the first look at what remains."""
@@ -171,42 +150,40 @@ class Schedule:
         trials = self.issued[index].trials
 
         def now() -> tuple[str, float]:
-            done, since = progress()
-            if math.isnan(done):
-                return f"a chunk of {trials[0].case}", since
-            step = math.floor(done)
-            share = f" ({done - step:.0%})" if done > step >= 0 else ""
-            # A moment after the call's end it may be that of the next one.
-            case = trials[min(max(step, 0), len(trials) - 1)].case
-            return (f"{case}{share}" if step >= 0 else f"the draws of {case}"), since
+            noted, since = progress()
+            if math.isnan(noted):
+                return f"chunks of {trials[0].case}", since
+            step = math.floor(noted)
+            at = at_step(step, len(trials))[1]
+            share = f" ({noted - step:.0%})" if noted > step >= 0 else ""
+            return (f"the draws of {trials[0].case}" if at is None else
+                    f"{trials[at].case}{share}"), since
 
         self.began[index] = time.monotonic()
         self.watch.follow(index, now)
 
-    def settle(self, index: int, result: Measurement | Killed) -> Iterator[Finding]:
+    def settle(self, index: int, result: list[Measurement] | Killed) -> Iterator[Finding]:
         """Hand the result of a call to its trials; findings of those that it decides."""
         task = self.issued.pop(index)
-        cost = sum(trial.cost for trial in task.trials)
-        self.watch.ended(index, task.blocks * cost, task.blocks)
+        self.watch.ended(index, task.cost, task.blocks)
         seconds = time.monotonic() - self.began.pop(index)
-        if self.memory and isinstance(result, Measurement):
-            cases = [trial.case for trial in task.trials]
-            self.memory.note(result.digest, task.first, task.blocks,
-                             zip(cases, result.outcomes, strict=True), seconds)
-        self._take(task, result)
+        if isinstance(result, Killed):
+            self._take(task.group, self._of_killed(task, result))
+        else:
+            self.pace[task.group.world] = seconds / task.blocks
+            self._take(task.group, self._of_measured(task, result, seconds))
         yield from self._arrived(task.group)
         if self.memory:
             self.memory.save_in_time()
 
-    def _take(self, task: Task, result: Measurement | Killed) -> None:
-        """Hand a chunk's outcomes to the trials that look at it."""
-        for trial, outcome in zip(task.trials, self._outcomes(task, result), strict=True):
-            if outcome is not None:
-                trial.take(task.first, outcome, task.group.blocks[1])
+    def _take(self, group: Group, outcomes: Iterable[tuple[Trial, int, Outcome]]) -> None:
+        """Hand outcomes to the trials, of the chunks that begin with these blocks."""
+        for trial, first, outcome in outcomes:
+            trial.take(first, outcome, group.blocks[1])
 
     def _arrived(self, group: Group) -> Iterator[Finding]:
-        """A chunk of a group is there; findings of those that the look decides, if it was the last.
-        """
+        """A call for a group is settled; findings of those that the look decides, if it was the
+        last."""
         stop = group.blocks[1]
         group.awaited -= 1
         if group.awaited or group.left:
@@ -223,30 +200,48 @@ class Schedule:
         if undecided:
             self._look(Group(group.world, undecided, group.look + 1))
 
-    def _outcomes(self, task: Task, result: Measurement | Killed) -> list[Outcome | None]:
-        """What a call tells of each trial; None for those that it is made for once more."""
-        if isinstance(result, Killed):
-            message = f"its process was killed ({result.how})"
-            if result.step is None and len(task.trials) > 1:  # nobody knows which: one by one
-                task.group.awaited += len(task.trials)
-                self.again += [replace(task, trials=(trial,)) for trial in task.trials]
-                return [None] * len(task.trials)
-            if result.step in (None, -1):  # while drawing, for which no single trial is to blame
-                return [message] * len(task.trials)
-            # The others look at the same draws, which have harmed none of them.
-            others = tuple(trial for step, trial in enumerate(task.trials) if step != result.step)
-            if others:
-                task.group.awaited += 1
-                self.again.append(replace(task, trials=others))
-            return [message if step == result.step else None for step in range(len(task.trials))]
-        drawn = self.drawn.setdefault(task.group.world, {})
+    def _of_measured(
+        self, task: Task, result: list[Measurement], seconds: float
+    ) -> Iterator[tuple[Trial, int, Outcome]]:
+        """What a call tells of each trial."""
+        for (first, blocks), (digest, outcomes) in zip(task.chunks, result, strict=True):
+            told = dict(zip(task.trials, outcomes, strict=True))
+            if self.memory:
+                self.memory.note(digest, first, blocks, (
+                    (trial.case, outcome) for trial, outcome in told.items()),
+                    seconds * blocks / task.blocks)
+            fault = self._drawn_again(task.group.world, digest, first)
+            for trial, outcome in told.items():
+                yield trial, first, fault or outcome
+
+    def _drawn_again(self, world: World, digest: bytes, first: int) -> str:
+        """Why no draws may have this digest; "" if they may."""
+        drawn = self.drawn.setdefault(world, {})
         if len(drawn) < REMEMBERED:
-            drawn.setdefault(result.digest, task.first)
-        other = drawn.get(result.digest, task.first)
-        if result.digest and other != task.first:
-            return [f"the law draws the same blocks at {other} again; let draw() use nothing but "
-                    "the rng that it is given"] * len(task.trials)
-        return [*result.outcomes]
+            drawn.setdefault(digest, first)
+        other = drawn.get(digest, first)
+        return "" if not digest or other == first else (
+            f"the law draws the same blocks at {other} again; let draw() use nothing but the rng "
+            "that it is given")
+
+    def _of_killed(self, task: Task, result: Killed) -> Iterator[tuple[Trial, int, Outcome]]:
+        """What it tells that a call's process died; what is innocent is measured once more."""
+        trials, chunks = task.trials, task.chunks
+        if result.step is None and len(trials) * len(chunks) > 1:  # nobody knows which: one by one
+            self._make_again(*(replace(task, trials=(trial,), chunks=(chunk,))
+                               for trial in trials for chunk in chunks))
+            return
+        number, at = at_step(result.step or 0, len(trials))
+        # While drawing no single trial is to blame. Else the others look at the same draws, which
+        # have harmed none of them.
+        blamed = trials if at is None else (trials[at],)
+        others = tuple(trial for trial in trials if trial not in blamed)
+        if number:
+            self._make_again(replace(task, trials=blamed, chunks=chunks[:number]))
+        if others:
+            self._make_again(replace(task, trials=others))
+        for trial in blamed:
+            yield trial, chunks[number][0], f"its process was killed ({result.how})"
 
     def _look(self, group: Group) -> None:
         start, stop = group.blocks

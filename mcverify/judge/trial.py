@@ -14,13 +14,10 @@ from mcverify.judge.independence import PIECES, check_pieces
 from mcverify.judge.kept import Kept
 from mcverify.judge.known import known_values
 from mcverify.judge.limit import limited
-from mcverify.judge.measure import (
-    GlobalRandomness,
-    Outcome,
-    describe,
-    own_faults,
-    refer,
-)
+from mcverify.judge.measure import Outcome
+from mcverify.judge.raised import described, own_faults
+from mcverify.judge.randomness import GlobalRandomness
+from mcverify.judge.reference import refer
 from mcverify.judge.sample import calculated
 from mcverify.judge.watch import blocks_until, end_of_look
 from mcverify.judge.world import statistic_of, world_of
@@ -72,7 +69,7 @@ class Trial:
                 return self._decided(claim.statistic.estimate(table, self.terms.error_rate))
             self.statistic = statistic_of(self.case, self.world)
         except own_faults() as error:
-            return self._broken(describe(error))
+            return self._broken(described(error))
         missing = self.statistic.missing_moments(self.world.law)
         return self._open(UNKNOWN, missing) if missing else None
 
@@ -88,7 +85,7 @@ class Trial:
                 return None
             found = self.statistic.of_merged(self.kept.merged).estimate(self.kept.table, self.rate)
         except Exception as error:
-            return self._broken(describe(error))
+            return self._broken(described(error))
         if math.isnan(found.value):
             return self._broken(f"the {self.statistic.name} of these values is not a number")
         if not found.reason and self._verdict(found) is not Verdict.INCONCLUSIVE:
@@ -154,7 +151,7 @@ class Trial:
             self.kept.coarsen(merged)
             self.kept.add(outcome.table)
         except Exception as error:
-            return describe(error)
+            return described(error)
         self.made.add(outcome.made)
         if not self.seen:
             self.pieces.append(outcome.table)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from threadpoolctl import threadpool_limits
 
 from mcverify.declare.claim import Case, Claim
-from mcverify.judge.measure import describe
+from mcverify.judge.raised import described
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
@@ -95,7 +95,7 @@ def _add_world(
                              seed, ENOUGH)
     except Exception as error:
         for trial in trials:
-            plans[trial.case.claim].open[trial.case] = describe(error)
+            plans[trial.case.claim].open[trial.case] = described(error)
         return
     ends = {}
     for trial in trials:
@@ -170,4 +170,4 @@ def _expected(trial: Trial, timed: Timed, row: Row | None, same: bool) -> Expect
     try:
         return expected(trial, timed, row, same)
     except Exception as error:
-        return Expected(0, describe(error))
+        return Expected(0, described(error))

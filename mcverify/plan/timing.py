@@ -11,7 +11,8 @@ from mcverify.attention.chunk import Chunk, Made
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import parameters
 from mcverify.judge.independence import BESIDE, CALLS, PIECE, PIECES, digest_of
-from mcverify.judge.measure import block_values, describe, own_faults, refusal
+from mcverify.judge.measure import block_values, refusal
+from mcverify.judge.raised import described, own_faults
 from mcverify.judge.world import World
 from mcverify.verdict import FIRST_LOOK
 
@@ -111,7 +112,7 @@ def _measured(case: Case, world: World, chunk: Chunk, seed: int) -> Timed:
     try:
         measured = block_values(case, world, chunk, seed, 0)
     except own_faults() as error:
-        return Timed(Cost(), 0.0, np.empty((0, 1)), fault=describe(error))
+        return Timed(Cost(), 0.0, np.empty((0, 1)), fault=described(error))
     return Timed(Cost(), 0.0, *measured)
 
 

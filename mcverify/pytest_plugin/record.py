@@ -31,7 +31,7 @@ def entry(place: tuple[str, str, int], finding: "Finding") -> str:
 
 def _finding(entry: dict[str, Any]) -> "Finding":
     from mcverify.judge.finding import Finding
-    from mcverify.judge.measure import resolve
+    from mcverify.judge.reference import resolve
 
     file, claim, index = entry["place"]
     return Finding.of_row(resolve((Path(file), claim, index)), entry)

@@ -16,8 +16,8 @@ import pandas as pd
 
 from mcverify.declare.claim import Case
 from mcverify.declare.discover import discover
-from mcverify.judge.measure import refer
 from mcverify.judge.processes import workers
+from mcverify.judge.reference import refer
 from mcverify.judge.watch import Watch
 from mcverify.judge.worker import Killed
 from mcverify.judge.world import generator, statistic_of, world_of

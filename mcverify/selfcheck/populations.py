@@ -17,7 +17,7 @@ from mcverify import laws
 from mcverify import statistic as stat
 from mcverify.arrays import Array
 from mcverify.attention import scores
-from mcverify.judge.measure import Reference, resolve
+from mcverify.judge.reference import Reference, resolve
 from mcverify.judge.sample import sample
 from mcverify.judge.world import generator
 from mcverify.statistic import Basis, Estimate, Known, Statistic

@@ -17,7 +17,8 @@ from mcverify.cli.main import main
 from mcverify.declare.fault import UsageError
 from mcverify.judge.cluster import cluster
 from mcverify.judge.flight import calls_there
-from mcverify.judge.measure import measure, refer, resolve
+from mcverify.judge.measure import measure
+from mcverify.judge.reference import refer, resolve
 from mcverify.judge.remote import Luggage, Place, luggage
 from mcverify.judge.run import run
 from mcverify.judge.worker import Killed
@@ -97,7 +98,8 @@ def test_claims_are_measured_where_their_files_are_not(mine, elsewhere):
     finally:
         place.close()
     assert kind == "result"
-    expected = measure([refer(claims[0].cases()[0])], 0, 0, 128)
+    [made] = made
+    [expected] = measure([refer(claims[0].cases()[0])], 0, [(0, 128)])
     assert made.digest == expected.digest
     assert made.outcomes[0].table.tobytes() == expected.outcomes[0].table.tobytes()
     assert not (place.unpacked and place.unpacked.exists())

@@ -10,8 +10,9 @@ from scipy import stats
 
 from mcverify import Verdict, absolute, check, discover, laws
 from mcverify.declare.fault import ClaimError
-from mcverify.judge.measure import measure, refer
+from mcverify.judge.measure import measure
 from mcverify.judge.processes import workers
+from mcverify.judge.reference import refer
 from mcverify.judge.world import World
 from mcverify.statistic import (
     kurtosis,
@@ -118,13 +119,13 @@ def test_worlds_that_differ_in_anything_share_no_numbers():
 
 def test_forked_workers_do_not_repeat_each_other():
     case = next(claim for claim in discover() if claim.name == "product_mean").cases()[0]
-    calls = [([refer(case)], 0, first, 512) for first in range(0, 8 * 512, 512)]
+    calls = [([refer(case)], 0, [(first, 512)]) for first in range(0, 8 * 512, 512)]
     with workers(2) as spread:
         forked = dict(spread(measure, calls))
     here = [measure(*call) for call in calls]
-    assert all(np.array_equal(forked[i].outcomes[0].table, here[i].outcomes[0].table)
+    assert all(np.array_equal(forked[i][0].outcomes[0].table, here[i][0].outcomes[0].table)
                for i in range(len(calls)))
-    means = np.concatenate([found.outcomes[0].table.ravel() for found in here])
+    means = np.concatenate([made.outcomes[0].table.ravel() for [made] in here])
     assert len(set(means)) == len(means)
 
 

@@ -173,14 +173,16 @@ def measured(monkeypatch):
 
     found = Measured()
 
-    def counted(references, seed, first, blocks):
+    def counted(references, seed, chunks):
         if len(found) == found.stop:
             raise KeyboardInterrupt
-        result = measure(references, seed, first, blocks)
+        [(first, _)] = chunks
+        result = measure(references, seed, chunks)
         found.append((len(references), first))
         return result
 
     monkeypatch.setattr(running, "measure", counted)
+    monkeypatch.setattr("mcverify.judge.group.CALL", 0.0)  # a call for each chunk
     return found
 
 
@@ -240,11 +242,11 @@ def test_a_kill_costs_what_is_not_written(mine, measured):
     code = f"""
 import os, signal
 from mcverify.cli.main import main
-from mcverify.judge import run as running
+from mcverify.judge import group, run as running
 from mcverify.judge.measure import measure
 from mcverify.results import chunks
 
-chunks.SPAN, calls = 0.0, []
+group.CALL, chunks.SPAN, calls = 0.0, 0.0, []
 
 def counted(*call):
     if len(calls) == 7:
@@ -267,8 +269,8 @@ main({mine})
 
 def test_repeated_draws_are_seen_though_the_first_are_recalled(mine, measured, monkeypatch, capsys):
     counted = running.measure
-    monkeypatch.setattr(running, "measure",
-                        lambda *call: counted(*call)._replace(digest=b"the same"))
+    monkeypatch.setattr(running, "measure", lambda *call: [
+        each._replace(digest=b"the same") for each in counted(*call)])
     run = [mine[0], "mine.py::wide", *mine[2:]]
     measured.stop = 1
     assert main(run) == 130
