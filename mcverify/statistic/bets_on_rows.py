@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.statistic.betting import BET_TOLERANCE, NEWTON_STEPS, TINY, lower_root, threshold
+from mcverify.statistic.betting import BET_TOLERANCE, NEWTON_STEPS, least_mean, threshold
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -68,18 +68,11 @@ def interval_of_rows(
 ) -> tuple[float, float]:
     """As ``interval_of_mean``: how far the ends are from 0 and from 1, of rows of values in [0, 1].
     """
-    limit = threshold(size * len(shares), error_rate)
-    return (_low_end(shares, variances, size, limit), _low_end(1 - shares, variances, size, limit))
+    blocks = size * len(shares)
+    limit, spread = threshold(blocks, error_rate), math.sqrt(shares.var() + variances.mean())
 
+    def low_end(x: Array) -> float:
+        return least_mean(lambda mean: log_wealth_of_rows(x - mean, variances, size, -mean),
+                          float(x.mean()), spread, blocks, limit)
 
-def _low_end(shares: Array, variances: Array, size: int, limit: float) -> float:
-    centre = float(shares.mean())
-    if centre <= TINY:
-        return 0.0
-
-    def wealth(log_factor: float) -> float:
-        mean = max(centre * math.exp(log_factor), TINY)
-        return log_wealth_of_rows(shares - mean, variances, size, -mean) if mean < 1 else 0.0
-
-    spread = math.sqrt(float(shares.var() + variances.mean())) / centre
-    return centre * math.exp(lower_root(wealth, limit, spread, size * len(shares)))
+    return low_end(shares), low_end(1 - shares)

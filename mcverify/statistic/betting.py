@@ -18,6 +18,7 @@ and Jun 2021, arXiv 2110.14099; Waudby-Smith and Ramdas 2024, arXiv 2010.09686.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -101,21 +102,25 @@ def interval_of_mean(shares: Array, error_rate: float) -> tuple[float, float]:
     (True, 0.0)
     """
     limit = threshold(len(shares), error_rate)
-    return _low_end(shares, limit), _low_end(1 - shares, limit)
+    low, from_one = (least_mean(partial(wealth_against, x), float(x.mean()), float(x.std()),
+                                len(x), limit) for x in (shares, 1 - shares))
+    return low, from_one
 
 
-def _low_end(shares: Array, limit: float) -> float:
-    """The least mean that the values do not refute."""
-    centre = float(shares.mean())
+def least_mean(
+    wealth: Callable[[float], float], centre: float, spread: float, blocks: int, limit: float
+) -> float:
+    """The least mean in (0, 1) that values with this mean and spread do not refute, by what the
+    best bet makes of them against it.
+    """
     if centre <= TINY:
         return 0.0
 
-    def wealth(log_factor: float) -> float:
+    def at(log_factor: float) -> float:
         mean = max(centre * math.exp(log_factor), TINY)
-        return log_wealth(shares - mean, -1 / (1 - mean), 1 / mean) if mean < 1 else 0.0
+        return wealth(mean) if mean < 1 else 0.0
 
-    spread = float(shares.std()) / centre
-    return centre * math.exp(lower_root(wealth, limit, spread, len(shares)))
+    return centre * math.exp(lower_root(at, limit, spread / centre, blocks))
 
 
 def lower_root(

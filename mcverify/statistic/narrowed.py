@@ -67,4 +67,4 @@ class Narrowed:
         """The place among those inside of the least value that so many of all are no larger than.
         """
         before = int(np.arange(self.values + 1) @ self.at(math.nextafter(self.low, -math.inf)))
-        return int(np.ceil(share * len(self) * self.values)) - before - 1
+        return int(np.ceil(share * (len(self) * self.values))) - before - 1

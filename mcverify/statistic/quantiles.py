@@ -12,16 +12,16 @@ lose, has less than 1; and 2/√π is 1 + 0.128, which is enough for every α up
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from mcverify.arrays import Array
 from mcverify.statistic.base import Statistic, flat
 from mcverify.statistic.bets_on_rows import best_bet
-from mcverify.statistic.betting import threshold, wealth_against
+from mcverify.statistic.betting import threshold
 from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.narrowed import Narrowed
-from mcverify.statistic.studentised import standard_error
 
 
 def _first(excess: Callable[[int], float], guess: int, inside: int, end: int) -> int | None:
@@ -57,21 +57,6 @@ def _first(excess: Callable[[int], float], guess: int, inside: int, end: int) ->
     return outside
 
 
-def _quantile_error(shares: Array, values: Array, level: float) -> float:
-    # A quarter of the distance between the values two standard errors of the share from the level;
-    # not known while the share does not vary, as where the quantile is the largest value.
-    error = standard_error(shares - shares.mean())
-    if not error > 0:
-        return math.nan
-    low, high = (_at(values, level + away) for away in (-2 * error, 2 * error))
-    return (high - low) / 4
-
-
-def _at(values: Array, share: float) -> float:
-    """The least of the sorted values such that at least this share of them is no larger."""
-    return float(np.quantile(values, min(max(share, 0.0), 1.0), method="inverted_cdf"))
-
-
 def quantile(level: float) -> Statistic:
     """The value below which a share ``level`` of all values lies; needs no moments.
 
@@ -93,36 +78,19 @@ def quantile(level: float) -> Statistic:
         return value, level - (table <= value).mean(axis=1)  # in units of probability
 
     def interval(table: Array | Narrowed, error_rate: float) -> Estimate:
-        if isinstance(table, Narrowed):
-            return _of_narrowed(table, level, error_rate)
-        values, blocks = np.sort(table, axis=None), len(table)
-        value, last = _at(values, level), len(values) - 1
-        limit, centre = threshold(blocks, error_rate), int(np.searchsorted(values, value))
-        shares = (table <= value).mean(axis=1)
-        # So far from the level, in shares, an interval of means would reach.
-        reach = shares.std() * math.sqrt(2 * limit / blocks) + limit / blocks
-
-        def excess(index: int, sign: float) -> float:
-            """How surely the share of values up to this one is above the level, or below."""
-            beside = (np.zeros(blocks) if index < 0
-                      else (table <= values[index]).mean(axis=1))
-            wealth = wealth_against(beside, level) if (beside.mean() - level) * sign > 0 else 0.0
-            return math.sqrt(wealth) - math.sqrt(limit)  # nearly straight
-
-        away = round(reach * len(values))
-        below = _first(lambda i: excess(i, -1.0), centre - away, centre + 1, -1)
-        beyond = _first(lambda i: excess(i, 1.0), centre + away, centre - 1, last)
-        low = -math.inf if below is None else float(values[below + 1])
-        high = math.inf if beyond is None else float(values[beyond])
-        reason = "" if math.isfinite(high - low) else f"too few blocks to bound {name}"
-        return Estimate(value, _quantile_error(shares, values, level), low, high, reason)
+        if not isinstance(table, Narrowed):
+            table = Narrowed(table, -math.inf, math.inf)
+        estimate = _of_narrowed(table, level, error_rate)
+        decided = math.isfinite(estimate.high - estimate.low)
+        return estimate if decided else replace(estimate, reason=f"too few blocks to bound {name}")
 
     return Statistic(name, flat, influence, moments=0, interval=interval, basis=Basis.ORDER,
                      anytime=True, narrows=True)
 
 
 def _of_narrowed(table: Narrowed, level: float, error_rate: float) -> Estimate:
-    """The same of blocks of which an earlier look has left an interval: what that refuted stays so.
+    """The estimate from blocks of which an earlier look may have left an interval: what that
+    refuted stays so.
     """
     values, blocks, shares = table.inside, len(table), np.arange(table.values + 1) / table.values
     limit, last = threshold(blocks, error_rate), len(values) - 1
@@ -131,17 +99,22 @@ def _of_narrowed(table: Narrowed, level: float, error_rate: float) -> Estimate:
         return min(max(table.rank(share), 0), last)
 
     def excess(index: int, sign: float) -> float:
+        """How surely the share of values up to this one is above the level, or below."""
         counts = table.at(float(values[index]) if index >= 0 else
                           math.nextafter(table.low, -math.inf))
         lowest = -level if sign > 0 else level - 1
-        return math.sqrt(best_bet(sign * (shares - level), counts, lowest)) - math.sqrt(limit)
+        wealth = best_bet(sign * (shares - level), counts, lowest)
+        return math.sqrt(wealth) - math.sqrt(limit)  # nearly straight
 
     centre = place(level)
     counts = table.at(float(values[centre]))
-    error = math.sqrt(float(counts @ (shares - counts @ shares / blocks) ** 2) / blocks**2)
+    squares = float(counts @ (shares - counts @ shares / blocks) ** 2)
+    error = math.sqrt(squares / max(blocks - 1, 1) / blocks)
     away = round(error * math.sqrt(2 * limit) * blocks * table.values)
     below = _first(lambda i: excess(i, -1.0), centre - away, centre + 1, -1)
     beyond = _first(lambda i: excess(i, 1.0), centre + away, centre - 1, last)
+    # A quarter of the distance between the values two standard errors of the share from the level;
+    # not known while the share does not vary, as where the quantile is the largest value.
     spread = float(values[place(level + 2 * error)] - values[place(level - 2 * error)])
     return Estimate(float(values[centre]), spread / 4 if error > 0 else math.nan,
                     table.low if below is None else float(values[below + 1]),
