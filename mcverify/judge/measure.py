@@ -23,7 +23,7 @@ from mcverify.judge.randomness import GlobalRandomness
 from mcverify.judge.reference import Reference, resolve
 from mcverify.judge.worker import note_share, note_step
 from mcverify.judge.world import World, generator, statistic_of, world_of
-from mcverify.statistic.base import parts_of
+from mcverify.statistic.values import parts_of
 
 ChunkAt = tuple[int, int]  # the first block of a chunk of a world, and how many it has
 

@@ -21,9 +21,9 @@ from mcverify.judge.reference import Reference, resolve
 from mcverify.judge.sample import sample
 from mcverify.judge.world import generator
 from mcverify.statistic import Basis, Estimate, Known, Statistic
-from mcverify.statistic.base import parts_of
 from mcverify.statistic.estimate import no_interval
 from mcverify.statistic.moments import kurtosis_about
+from mcverify.statistic.values import parts_of
 
 Key = tuple[str, str, str]  # statistic, basis, law
 

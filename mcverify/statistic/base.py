@@ -12,15 +12,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.statistic.bets_on_rows import interval_of_rows
-from mcverify.statistic.betting import interval_of_mean
 from mcverify.statistic.catoni import catoni, in_groups
 from mcverify.statistic.estimate import Basis, Estimate
+from mcverify.statistic.known import HasMoments, Known, check_ends, check_range, check_variance
 from mcverify.statistic.studentised import (
     CAUTION,
     blocks_needed,
@@ -30,37 +29,9 @@ from mcverify.statistic.studentised import (
     standard_error,
     studentised,
 )
+from mcverify.statistic.values import flat, parts_of
 
 Influence = Callable[[Array], tuple[float, Array]]
-ROUNDING = 1e-9  # of a stated range: so far beyond it a value is rounded, and no error
-
-
-class HasMoments(Protocol):
-    """What a statistic asks of a law before anything is drawn."""
-
-    @property
-    def coupled(self) -> bool:
-        """Whether a token's own query and key are dependent."""
-
-    @property
-    def finite_moments(self) -> float:
-        """The order below which the absolute moments of a coordinate exist."""
-
-
-class Known(NamedTuple):
-    """What a law knows of some values: their mean, and variances of what a block makes of them.
-
-    ``of_means`` is the variance of a block's mean, ``of_squares`` that of its mean square about
-    the known mean, or at least as much; None where it is not known. ``fourths`` are the variance
-    and the standardised fourth moment of the values, and ``of_fourths`` is the variance of what a
-    block makes of them in ``kurtosis``.
-    """
-
-    mean: float
-    of_means: float | None
-    of_squares: float | None
-    of_fourths: float | None = None
-    fourths: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -149,8 +120,8 @@ class Statistic:
         for a statistic that has no such interval, or an empty range.
 
         >>> from mcverify.statistic import mean
-        >>> found = mean.within(0, 1).estimate(np.full((512, 1), 0.5), 1e-10)
-        >>> str(found.basis), found.low < 0.5 < found.high
+        >>> estimate = mean.within(0, 1).estimate(np.full((512, 1), 0.5), 1e-10)
+        >>> str(estimate.basis), estimate.low < 0.5 < estimate.high
         ('bound', True)
         """
         if self.ranged is None:
@@ -171,8 +142,8 @@ class Statistic:
         for a statistic that is no mean of block values.
 
         >>> from mcverify.statistic import mean
-        >>> found = mean.with_variance(1.0).estimate(np.array([[1.0], [-1.0]] * 256), 1e-3)
-        >>> str(found.basis), round(found.high, 4)
+        >>> estimate = mean.with_variance(1.0).estimate(np.array([[1.0], [-1.0]] * 256), 1e-3)
+        >>> str(estimate.basis), round(estimate.high, 4)
         ('moments', 0.1745)
         """
         if self.about is None or self.power == 4:
@@ -289,10 +260,10 @@ class Statistic:
         parts = None if self.parts is None else self.parts(table)
         curvature = 0.0 if self.curvature is None else self.curvature(table)
         lean = 0.0 if self.lean is None else self.lean(table)
-        found = studentised(value, influence, error_rate, parts, curvature, self.caution, lean)
-        if found.final and math.isfinite(found.stderr) and np.any(table != table[0]):
-            found = replace(found, final=False)  # the first order vanishes here, by chance
-        return self._on_own_scale(found)
+        estimate = studentised(value, influence, error_rate, parts, curvature, self.caution, lean)
+        if estimate.final and math.isfinite(estimate.stderr) and np.any(table != table[0]):
+            estimate = replace(estimate, final=False)  # the first order vanishes here, by chance
+        return self._on_own_scale(estimate)
 
     def _by_variance(self, table: Array, error_rate: float) -> Estimate:
         assert self.about is not None  # with_variance has seen to it
@@ -304,13 +275,13 @@ class Statistic:
             value, standard_error(values - value),
             *catoni(*in_groups(values, variance), error_rate), basis=Basis.MOMENTS))
 
-    def _on_own_scale(self, found: Estimate) -> Estimate:
+    def _on_own_scale(self, estimate: Estimate) -> Estimate:
         if self.back is None:
-            return found
-        back = self.back
-        stderr = (back(found.value + found.stderr) - back(found.value - found.stderr)) / 2
-        return replace(found, value=back(found.value), stderr=stderr, low=back(found.low),
-                       high=back(found.high))
+            return estimate
+        points = (estimate.value, estimate.low, estimate.high,
+                  estimate.value - estimate.stderr, estimate.value + estimate.stderr)
+        value, low, high, below, above = map(self.back, points)
+        return replace(estimate, value=value, stderr=(above - below) / 2, low=low, high=high)
 
     def blocks_needed(self, table: Array, error_rate: float) -> float:
         """Blocks from which the interval stands, as skew as the block values look; else 0."""
@@ -320,76 +291,3 @@ class Statistic:
         skew = skewness(self.influence(table)[1])
         lean = 0.0 if self.lean is None else self.lean(table)
         return blocks_needed(t, self.caution, max(first_order(skew, t), lean * t * t))
-
-
-def flat(values: Any) -> Array:
-    """The values of each block in a row: (blocks, any number)."""
-    if isinstance(values, tuple | list):
-        raise ValueError(f"the body returned a {type(values).__name__}; this statistic takes one "
-                         "array: a tuple of two is for a ratio or a difference, a list of pairs "
-                         "for a slope")
-    x: Array = np.asarray(values, dtype=np.float64)
-    return x.reshape(len(x), -1)
-
-
-def parts_of(values: Any) -> list[Array]:
-    """The arrays in what a body returned: one, or those in a tuple or a list of pairs (x, …).
-
-    ValueError for any other list, as of numbers.
-    """
-    if isinstance(values, tuple):
-        return [array for part in values for array in parts_of(part)]
-    if isinstance(values, list):
-        if not all(isinstance(pair, tuple | list) and len(pair) == 2 and np.ndim(pair[0]) == 0
-                   and not np.isscalar(pair[1]) for pair in values):
-            raise ValueError("the body returned a list, which is for a slope and holds pairs (x, "
-                             "values); return one array whose first axis is the blocks")
-        return [array for pair in values for array in parts_of(pair[-1])]
-    return [np.asarray(values)]
-
-
-def block_means(values: Any) -> Array:
-    """The mean of each block's values: (blocks, 1)."""
-    return np.asarray(flat(values).mean(axis=1, keepdims=True))
-
-
-def mean_influence(table: Array) -> tuple[float, Array]:
-    """The mean of the first block values, and each block's departure from it."""
-    value = float(table[:, 0].mean())
-    return value, table[:, 0] - value
-
-
-def by_betting(
-    table: Array, low: float, high: float, error_rate: float, size: int = 1
-) -> Estimate:
-    """The mean of block values in [low, high], with the betting interval."""
-    check_range(table[:, 0], low, high, "the block values")
-    width = high - low
-    shares = np.clip((table[:, 0] - low) / width, 0.0, 1.0)
-    below, above = (interval_of_mean(shares, error_rate) if size == 1 else
-                    interval_of_rows(shares, table[:, 1] / width**2, size, error_rate))
-    value, influence = mean_influence(table)
-    return Estimate(value, standard_error(influence), low + width * below, high - width * above)
-
-
-def check_ends(low: float, high: float, name: str) -> None:
-    """Raise ValueError unless a range has ends, and the low one first."""
-    if not (low < high and high - low < math.inf):
-        raise ValueError(f"{name}.within({low}, {high}): the range must be finite, and its low end "
-                         "below its high one")
-
-
-def check_variance(variance: float, name: str) -> None:
-    """Raise ValueError unless a variance is one; an infinite one is for missing_moments."""
-    if not variance >= 0:
-        raise ValueError(f"{name}.with_variance({variance}): a variance is at least 0; give that "
-                         "of a block's value, or None where it is not known")
-
-
-def check_range(values: Array, low: float, high: float, name: str) -> None:
-    """Raise ValueError for a value outside of the range that was stated."""
-    slack = ROUNDING * (high - low)
-    if values.size and not (low - slack <= values.min() and values.max() <= high + slack):
-        raise ValueError(f"{name}: the body returned values from {values.min():g} to "
-                         f"{values.max():g}; they must lie in [{low:g}, {high:g}], the range that "
-                         "is stated; mend the one or the other")

@@ -7,9 +7,33 @@ from typing import Any
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.statistic.base import Statistic, block_means, by_betting, flat, mean_influence
+from mcverify.statistic.base import Statistic
+from mcverify.statistic.bets_on_rows import interval_of_rows
+from mcverify.statistic.betting import interval_of_mean
+from mcverify.statistic.estimate import Estimate
+from mcverify.statistic.known import check_range
 from mcverify.statistic.merging import central, means
-from mcverify.statistic.studentised import MIN_SPREAD
+from mcverify.statistic.studentised import MIN_SPREAD, standard_error
+from mcverify.statistic.values import block_means, flat
+
+
+def mean_influence(table: Array) -> tuple[float, Array]:
+    """The mean of the first block values, and each block's departure from it."""
+    value = float(table[:, 0].mean())
+    return value, table[:, 0] - value
+
+
+def by_betting(
+    table: Array, low: float, high: float, error_rate: float, size: int = 1
+) -> Estimate:
+    """The mean of block values in [low, high], with the betting interval."""
+    check_range(table[:, 0], low, high, "the block values")
+    width = high - low
+    shares = np.clip((table[:, 0] - low) / width, 0.0, 1.0)
+    below, above = (interval_of_mean(shares, error_rate) if size == 1 else
+                    interval_of_rows(shares, table[:, 1] / width**2, size, error_rate))
+    value, influence = mean_influence(table)
+    return Estimate(value, standard_error(influence), low + width * below, high - width * above)
 
 
 def _central(values: Any, order: int) -> Array:

@@ -17,11 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.statistic.base import Statistic, flat
+from mcverify.statistic.base import Statistic
 from mcverify.statistic.bets_on_rows import best_bet
 from mcverify.statistic.betting import threshold
 from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.narrowed import Narrowed
+from mcverify.statistic.values import flat
 
 
 def _first(excess: Callable[[int], float], guess: int, inside: int, end: int) -> int | None:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.statistic.base import Statistic, block_means, flat, mean_influence
+from mcverify.statistic.base import Statistic
 from mcverify.statistic.estimate import Basis, Estimate
-from mcverify.statistic.moments import mean
+from mcverify.statistic.moments import mean, mean_influence
+from mcverify.statistic.values import block_means, flat
 
 
 def _proportion_reduce(values: Any) -> Array:

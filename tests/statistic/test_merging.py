@@ -18,9 +18,9 @@ from mcverify.statistic import (
     std,
     variance,
 )
-from mcverify.statistic.base import Known
 from mcverify.statistic.bets_on_rows import log_wealth_of_rows
 from mcverify.statistic.betting import log_wealth
+from mcverify.statistic.known import Known
 
 BLOCKS, VALUES = 256, 6
 
