@@ -43,12 +43,9 @@ def text_of(part: Part, docstrings: bool = False) -> str:
     return _text(part, docstrings, changed(part.file))
 
 
-def words_of(part: Part) -> set[str]:
+def words_of(part: Part) -> frozenset[str]:
     """The texts in a part that may name a file."""
-    found = {node.value for statement in module(part.file).part(part.name)
-             for node in ast.walk(statement)
-             if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return {text for text in found if "." in text and len(text) < 256 and text.isprintable()}
+    return _words(part, changed(part.file))
 
 
 def module(file: Path) -> Module:
@@ -123,6 +120,15 @@ def _text(part: Part, docstrings: bool, changed: int) -> str:
     here = module(part.file)
     return "\n".join(line for statement in here.part(part.name)
                      for line in _code(here.lines, statement, docstrings))
+
+
+@lru_cache(maxsize=8192)
+def _words(part: Part, changed: int) -> frozenset[str]:
+    found = {node.value for statement in module(part.file).part(part.name)
+             for node in ast.walk(statement)
+             if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return frozenset(text for text in found
+                     if "." in text and len(text) < 256 and text.isprintable())
 
 
 def _code(lines: list[str], statement: ast.stmt, docstrings: bool) -> Iterator[str]:
