@@ -28,18 +28,23 @@ def jacobian_norm(p: ArrayLike, kind: str = "frobenius") -> Array:
 def top_and_rest(p: Array) -> tuple[Array, Array]:
     """The largest weight, (rows,), and the weights with 0 in its place, (rows, keys)."""
     rest = np.array(p, dtype=p.dtype if np.issubdtype(p.dtype, np.floating) else np.float64)
-    if not by_columns(rest):
-        place = np.arange(len(rest)), np.argmax(rest, axis=1)
-        top = rest[place]
-        rest[place] = 0.0
-        return top, rest
-    top = rest[:, 0].copy()
-    rest[:, 0] = 0.0
-    for column in rest.T[1:]:  # the smaller one of each and of the largest so far stays
+    return take_top(rest), rest
+
+
+def take_top(p: Array) -> Array:
+    """The largest weight of each row, (rows,), in whose place a 0 is left: (rows, keys)."""
+    if not by_columns(p):
+        place = np.arange(len(p)), np.argmax(p, axis=1)
+        top = p[place]
+        p[place] = 0.0
+        return np.asarray(top)
+    top = p[:, 0].copy()
+    p[:, 0] = 0.0
+    for column in p.T[1:]:  # the smaller one of each and of the largest so far stays
         larger = np.maximum(top, column)
         np.minimum(top, column, out=column)
         top = larger
-    return top, rest
+    return np.asarray(top)
 
 
 # The three below take the largest weight m apart from the others r, and write every 1 − m as Σr:
@@ -79,13 +84,14 @@ def _settle(x: Array, m: Array, g: Array, r: Array, gaps: Array) -> None:
     # least squares the relative error of 1/x. Rounding is relative to x as well, so neither close
     # nor tiny weights cost digits.
     near = np.sqrt(np.finfo(r.dtype).eps)  # the step after one this small is exact to rounding
-    left, now = np.arange(len(x)), x.copy()
+    left, now, t = np.arange(len(x)), x.copy(), np.empty_like(gaps)
     for _ in range(64):  # 2 to 4 serve; a bound because subnormal weights never settle
-        t = now[:, None] + gaps
+        np.add(gaps, now[:, None], out=t)
         np.divide(now[:, None], t, out=t)
-        both = r * t
-        a = inner(both, t)
-        c = (total(both) - a) / now
+        both = inner(r, t)
+        t *= t
+        a = inner(r, t)
+        c = (both - a) / now
         b = m + a - c * g
         half = 0.5 * (np.sqrt(b * b + 4 * c * a * g) + np.abs(b))  # of c x² + b x = a g
         x[left] = new = np.where(b > 0, a * g / half, half / c)
@@ -95,6 +101,7 @@ def _settle(x: Array, m: Array, g: Array, r: Array, gaps: Array) -> None:
             return
         if 2 * np.count_nonzero(moving) < len(moving):
             left, now, m, g, r, gaps = (each[moving] for each in (left, now, m, g, r, gaps))
+            t = t[:len(left)]
 
 
 JACOBIAN_NORMS = {"frobenius": _frobenius, "spectral": _spectral, "trace": _trace}

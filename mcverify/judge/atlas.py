@@ -15,14 +15,15 @@ from numpy.polynomial.chebyshev import Chebyshev
 
 from mcverify import theory
 from mcverify.arrays import Array
-from mcverify.attention import entropy, softmax
-from mcverify.attention.jacobian import JACOBIAN_NORMS, top_and_rest
+from mcverify.attention.jacobian import JACOBIAN_NORMS, take_top
+from mcverify.attention.slabs import SHORT, inner, largest, total
 from mcverify.judge.processes import Spread, workers
 from mcverify.judge.worker import Killed
 from mcverify.judge.world import generator
 
 Row = dict[str, Any]
 Point = tuple[int, int, str]
+Piece = tuple[Point, Array, float]  # of one point: rows, and what they are to be multiplied by
 
 WIDTHS = tuple(2**i for i in range(11))  # d_k of 1 to 1024
 KEYS = tuple(2**i for i in range(1, 13))  # 2 to 4096
@@ -101,16 +102,25 @@ def _block_values(
 ) -> dict[Point, Array]:
     """What is asked of each row of a block, (5, rows), at every point."""
     values: dict[Point, Array] = {}
+    of_few: dict[int, list[Piece]] = {n: [] for n in keys if n < MANY}
     for d_k, few, many in _scores(seed, block, widths, max(*keys, SHARED)):
-        scales = POWERS if d_k > 1 else {"none": 0.0}  # at a width of 1 all are the same
         for n in keys:
-            s = _rows_of_few(few, n) if n < MANY else many[:, :n]
-            scaled = [s[::_step(n, d_k ** (0.5 - power))] * d_k**-power
-                      for power in scales.values()]
-            found = _values(scaled)
-            for index, scale in enumerate(POWERS):
-                values[d_k, n, scale] = found[index % len(found)]
+            if n < MANY:  # one call for all widths takes less time
+                of_few[n] += _pieces(_rows_of_few(few, n), d_k)
+            else:
+                values |= _values(_pieces(many[:, :n], d_k))
+    for pieces in of_few.values():
+        values |= _values(pieces)
+    if 1 in widths:  # where all scales are the same
+        values |= {(1, n, scale): values[1, n, "none"] for n in keys for scale in POWERS}
     return values
+
+
+def _pieces(s: Array, d_k: int) -> list[Piece]:
+    """The rows that are looked at, at each scale: scores below the largest of their row."""
+    below, n = s - largest(s)[:, None], s.shape[1]
+    return [((d_k, n, scale), below[::_step(n, d_k ** (0.5 - power))], d_k**-power)
+            for scale, power in POWERS.items() if d_k > 1 or not power]
 
 
 def _step(n: int, deviation: float) -> int:
@@ -157,26 +167,36 @@ def _rows_of_few(s: Array, n: int) -> Array:
     groups, each = SHARED // n, max(1, 64 // n)
     chosen = (each * np.arange(QUERIES)[:, None] + np.arange(each)) % groups
     s = s[:, :groups * n].reshape(QUERIES, groups, n)[np.arange(QUERIES)[:, None], chosen]
-    return np.asfortranarray(s.reshape(-1, n))  # what sums over few keys then goes along the rows
+    s = s.reshape(-1, n)
+    return np.asfortranarray(s) if n <= SHORT else s  # what sums over few keys goes along the rows
 
 
-def _values(rows: Sequence[Array]) -> list[Array]:
-    """Of each array of rows what is asked of a row: see _values_at_once; (5, rows) each."""
-    if sum(each.size for each in rows) <= ENTRIES:  # one call for all takes less time
-        ends = np.cumsum([len(each) for each in rows])[:-1]
-        return np.split(_values_at_once(softmax(np.concatenate(rows))), ends, axis=1)
-    return [np.concatenate([_values_at_once(softmax(each[first:first + at_once]))
-                            for first in range(0, len(each), at_once)], axis=1)
-            for each in rows for at_once in [max(1, ENTRIES // each.shape[1])]]
+def _values(pieces: Sequence[Piece]) -> dict[Point, Array]:
+    """What is asked of each row, (5, rows), of pieces with one number of keys."""
+    u = np.concatenate([rows * scale for _, rows, scale in pieces])
+    ends, at_once = np.cumsum([len(rows) for _, rows, _ in pieces]), max(1, ENTRIES // u.shape[1])
+    found = np.concatenate([_values_at_once(u[first:first + at_once])
+                            for first in range(0, len(u), at_once)], axis=1)
+    return {point: each for (point, _, _), each in zip(
+        pieces, np.split(found, ends[:-1], axis=1), strict=True)}
 
 
-def _values_at_once(p: Any) -> Array:
-    """Entropy share, largest weight, Frobenius and spectral norm, saturated: (5, rows)."""
-    top, rest = top_and_rest(p)
+def _values_at_once(u: Array) -> Array:
+    """Entropy share, largest weight, Frobenius and spectral norm, saturated: (5, rows).
+
+    From scores less the largest of their row, so that its exponential is 1.
+    """
+    rest = np.exp(u)
+    sum_below = inner(rest, u)
+    take_top(rest)
+    others = total(rest)
+    top = 1 / (1 + others)
+    share = (np.log1p(others) - top * sum_below) / math.log(u.shape[1])
+    rest *= top[:, None]
     frobenius = JACOBIAN_NORMS["frobenius"](top, rest)
     # Of two keys' Jacobian one eigenvalue is 0, and its norms are the same.
-    spectral = frobenius if p.shape[1] == 2 else JACOBIAN_NORMS["spectral"](top, rest)
-    return np.stack([entropy(p) / math.log(p.shape[1]), top, frobenius, spectral, top > SATURATED])
+    spectral = frobenius if u.shape[1] == 2 else JACOBIAN_NORMS["spectral"](top, rest)
+    return np.stack([share, top, frobenius, spectral, top > SATURATED])
 
 
 def _summary(values: Array) -> Row:
