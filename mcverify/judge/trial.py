@@ -9,6 +9,7 @@ from mcverify.arrays import Array
 from mcverify.attention.chunk import Made
 from mcverify.declare.claim import Case
 from mcverify.declare.rules import lacking
+from mcverify.judge.detectable import detectable
 from mcverify.judge.finding import Finding
 from mcverify.judge.independence import PIECES, check_pieces
 from mcverify.judge.kept import Kept
@@ -214,6 +215,13 @@ class Trial:
         self.seen = blocks
         return wrong_influence(self.statistic, self.kept.table) if first_look else ""
 
+    def _detects(self, found: Estimate) -> float:
+        if not self.seen:
+            return math.nan
+        last = max([self.seen, *self.bearable(self._each)])
+        return detectable(self.case.claim, self.claimed, self.statistic, found, self.seen, last,
+                          self.rate)
+
     def _verdict(self, found: Estimate) -> Verdict:
         return judge((found.low, found.high), self.claimed)
 
@@ -232,35 +240,8 @@ class Trial:
         blocks, terms = self.seen, self.terms
         return Finding(self.case, terms.seed, terms.error_rate, verdict, blocks, found.value,
                        found.stderr, found.low, found.high, *self.claimed, reason,
-                       str(self.statistic.rests_on), broken, self._detects(found, blocks),
+                       str(self.statistic.rests_on), broken, self._detects(found),
                        terms.margin_scale, terms.max_blocks)
-
-    def _reach(self, found: Estimate, blocks: int) -> float:
-        """How many standard errors the interval reaches to either side, after so many blocks."""
-        rate = self.rate
-        if self.statistic.at_all_looks:
-            return math.sqrt(2 * threshold(blocks, rate))
-        by_moments = self.statistic.rests_on is Basis.MOMENTS and found.stderr > 0
-        reach = (found.high - found.low) / found.stderr / 2 if by_moments else math.inf
-        return float(reach if math.isfinite(reach) else -ndtri(rate / 2))
-
-    def _detects(self, found: Estimate, blocks: int) -> float:
-        """By how much a claim must be off to be REFUTED with a probability of 0.999, if need be at
-        the last look; in proportion to the prediction if the margin is, nan where unknown.
-        """
-        claim, edges = self.case.claim, [edge for edge in self.claimed if math.isfinite(edge)]
-        if not (self.seen and edges and found.stderr >= 0):
-            return math.nan
-        last = max([blocks, *self.bearable(self._each)])
-        stderr = found.stderr * math.sqrt(blocks / last)
-        if stderr == 0 and self.statistic.support:  # the most that values of the range may vary
-            low, high = self.statistic.support
-            stderr = max(math.sqrt(max(0.0, (edge - low) * (high - edge)) / last) for edge in edges)
-        departure = (self._reach(found, last) - ndtri(1 - 0.999)) * stderr
-        if claim.prediction[0] == "equals":
-            departure += (self.claimed[1] - self.claimed[0]) / 2
-        relative = claim.within is not None and claim.within.relative
-        return float(departure / abs(sum(edges) / len(edges)) if relative else departure)
 
 
 def _size(outcome: Outcome) -> int:

@@ -21,7 +21,6 @@ from mcverify.cli.suite import status
 from mcverify.judge import worker
 from mcverify.judge.finding import contradictions
 from mcverify.judge.run import run
-from mcverify.judge.trial import Trial
 from mcverify.results.journal import Journal
 from mcverify.statistic import mean
 from mcverify.verdict import Terms, look_rate
@@ -434,14 +433,12 @@ def test_controls_that_name_nothing_are_refused(mine, controls, message):
 
 @pytest.mark.parametrize("statistic", [
     mean, mean.within(-2, 2), mean.with_variance(1.5)], ids=lambda each: each.rests_on)
-def test_what_a_claim_detects_follows_from_how_far_its_interval_reaches(mine, statistic):
-    [claim] = discover(mine(GOOD))
-    trial = Trial(claim.cases()[0], Terms())
-    trial.statistic = statistic
+def test_what_a_claim_detects_follows_from_how_far_its_interval_reaches(statistic):
+    rate = look_rate(1e-10, statistic.at_all_looks)
     values = np.random.default_rng(0).uniform(-2, 2, (2**15, 1))
-    found = statistic.estimate(statistic.reduce(values), look_rate(1e-10, statistic.at_all_looks))
-    reach = (found.high - found.low) / found.stderr / 2
-    assert trial._reach(found, len(values)) == pytest.approx(reach, rel=0.02)
+    estimate = statistic.estimate(statistic.reduce(values), rate)
+    reach = (estimate.high - estimate.low) / estimate.stderr / 2
+    assert reach_of(statistic, estimate, len(values), rate) == pytest.approx(reach, rel=0.02)
 
 
 @pytest.mark.slow
