@@ -19,6 +19,7 @@ from mcverify import Verdict, check, discover, grid, laws
 from mcverify.cli.main import main
 from mcverify.cli.suite import status
 from mcverify.judge import worker
+from mcverify.judge.detectable import reach_of
 from mcverify.judge.finding import contradictions
 from mcverify.judge.run import run
 from mcverify.results.journal import Journal
