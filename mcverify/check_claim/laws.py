@@ -81,7 +81,7 @@ def _worlds(claims: Sequence[Claim], watch: Watch) -> dict[World, Claim]:
     found: dict[World, Claim] = {}
     for claim in claims:
         watch.at(0, f"the predictions of {claim.name}")
-        for case in (*claim.cases(), *claim.control_cases()) if claim.of_world else ():
+        for case in claim.all_cases() if claim.of_world else ():
             law, d_k, tokens = (case.drawn.get(name, TOKENS) for name in WORLD)
             if not _shipped(law):
                 found.setdefault(World(law, d_k, tokens), claim)

@@ -59,7 +59,7 @@ class Suite:
             for claim in self.claims:
                 watch.at(0, f"the predictions of {claim.name}")
                 with limited(self.limit, "the prediction"):
-                    self.cases += [*claim.cases(), *claim.control_cases()]
+                    self.cases += claim.all_cases()
 
     def run(self, resume: bool = False) -> Exit:
         """Judge and write everything; returns the exit status.
@@ -131,7 +131,7 @@ class Suite:
             for finding in chain(kept, waiting.told(journal.keep(fresh, chunks))):
                 claim = finding.case.claim
                 found[claim].append(finding)
-                if len(found[claim]) == len(claim.cases()) + len(claim.control_cases()):
+                if len(found[claim]) == len(claim.all_cases()):
                     if claim not in self.spared:
                         self.results.write_claim(claim, found[claim])
                     self.judged[claim] = found[claim]

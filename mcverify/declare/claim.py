@@ -99,6 +99,10 @@ class Claim:
         """
         return list(_control_cases(self))
 
+    def all_cases(self) -> list["Case"]:
+        """The cases, then the near misses."""
+        return [*_cases(self), *_control_cases(self)]
+
 
 @dataclass(frozen=True)
 class Case:

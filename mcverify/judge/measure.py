@@ -44,6 +44,11 @@ class Measured(NamedTuple):
 Outcome = Measured | str  # of a chunk, or why there is none
 
 
+def numbers_in(outcome: Outcome) -> int:
+    """How many block values an outcome holds."""
+    return 0 if isinstance(outcome, str) else outcome.table.size
+
+
 class Measurement(NamedTuple):
     """The outcomes of some cases in a chunk of their world, and a digest of its draws."""
 

@@ -15,7 +15,7 @@ locate: Callable[[Path], Path] = Path  # where that file is here; set on other m
 
 def refer(case: Case) -> Reference:
     """The case in a form that any process can resolve."""
-    claim, index = case.claim, _all(case.claim).index(case)
+    claim, index = case.claim, case.claim.all_cases().index(case)
     return (loaded_from(claim) or claim, claim.name, index)
 
 
@@ -24,8 +24,4 @@ def resolve(reference: Reference) -> Case:
     held, name, index = reference
     claim = held if isinstance(held, Claim) else next(
         claim for claim in load(locate(held)).claims if claim.name == name)
-    return _all(claim)[index]
-
-
-def _all(claim: Claim) -> list[Case]:
-    return [*claim.cases(), *claim.control_cases()]
+    return claim.all_cases()[index]

@@ -15,7 +15,7 @@ from mcverify.judge.independence import PIECES, check_pieces
 from mcverify.judge.kept import Kept
 from mcverify.judge.known import known_values
 from mcverify.judge.limit import limited
-from mcverify.judge.measure import Outcome
+from mcverify.judge.measure import Outcome, numbers_in
 from mcverify.judge.raised import described, own_faults
 from mcverify.judge.randomness import GlobalRandomness
 from mcverify.judge.reference import refer
@@ -135,10 +135,10 @@ class Trial:
         Chunks may come in any order, and count in the order of their blocks.
         """
         self.arrived[first] = outcome
-        self.held += _size(outcome)
+        self.held += numbers_in(outcome)
         while (at := self.kept.blocks) in self.arrived and not self.fault:
             outcome = self.arrived.pop(at)
-            self.held -= _size(outcome)
+            self.held -= numbers_in(outcome)
             if fault := self._add(outcome, self.merged(stop)):
                 self.fault = f"{fault} (seed {self.terms.seed}, chunk at block {at})"
         if self.fault:
@@ -242,7 +242,3 @@ class Trial:
                        found.stderr, found.low, found.high, *self.claimed, reason,
                        str(self.statistic.rests_on), broken, self._detects(found),
                        terms.margin_scale, terms.max_blocks)
-
-
-def _size(outcome: Outcome) -> int:
-    return 0 if isinstance(outcome, str) else outcome.table.size

@@ -59,7 +59,7 @@ def plan(
     worlds: dict[World, list[Trial]] = {}
     with threadpool_limits(1):
         for claim, its in plans.items():
-            for case in (*claim.cases(), *claim.control_cases()):
+            for case in claim.all_cases():
                 watch.at(0, str(case))
                 its.cases += 1
                 trial = Trial(case, terms)

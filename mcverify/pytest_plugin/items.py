@@ -55,7 +55,7 @@ def _claims(collector: pytest.Collector) -> tuple[Claim, ...]:
 
 def _tests(parent: pytest.Collector, claims: Iterable[Claim]) -> Iterator["ClaimTest"]:
     for claim in claims:
-        for index, case in enumerate([*claim.cases(), *claim.control_cases()]):
+        for index, case in enumerate(claim.all_cases()):
             point = str(case).removeprefix(claim.name).removeprefix("-")
             name = f"{claim.name}[{point}]" if point else claim.name
             # The id as text, since pytest 9.2 reads it so from its cache for --lf.

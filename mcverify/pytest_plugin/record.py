@@ -89,7 +89,7 @@ class Record:
         for finding in map(_finding, self.entries.values()):
             judged.setdefault(finding.case.claim, []).append(finding)
         whole = {claim: findings for claim, findings in judged.items()
-                 if len(findings) == len(claim.cases()) + len(claim.control_cases())}
+                 if len(findings) == len(claim.all_cases())}
         for claim, findings in whole.items():
             self.results.write_claim(claim, findings)
         self.results.write_verdicts(whole, sources_of(whole).values())

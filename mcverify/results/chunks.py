@@ -12,7 +12,7 @@ import numpy as np
 
 from mcverify.attention.chunk import Made, Scores, Vectors
 from mcverify.declare.claim import Case
-from mcverify.judge.measure import Measured, Outcome
+from mcverify.judge.measure import Measured, Outcome, numbers_in
 
 SPAN = 10.0  # seconds of measuring that a kill may cost, besides what is under way
 HELD = 2**23  # numbers, 64 MiB, that are not written yet
@@ -88,7 +88,7 @@ class Chunks:
         for case, outcome in outcomes if self.usable else ():
             key = self._key(case)
             self.fresh.setdefault(key, []).append((key, first, blocks, digest, outcome))
-            self.numbers += 0 if isinstance(outcome, str) else outcome.table.size
+            self.numbers += numbers_in(outcome)
 
     def drop(self, case: Case) -> None:
         """The case is decided: its chunks are not needed any more."""
