@@ -12,8 +12,8 @@ from mcverify.declare.claim import Claim, statement_ids
 from mcverify.declare.discover import Found, packages, survey, themes
 from mcverify.declare.fault import UsageError
 from mcverify.results.folder import Results
+from mcverify.results.reader import departure, outcome_of
 from mcverify.results.sources import why_changed
-from mcverify.verdict import ERROR
 
 
 def select(
@@ -81,16 +81,10 @@ def last_judged(
     if not rows:
         raise UsageError(f"{results.folder}: holds no verdicts to choose by; make them with "
                          "`mcverify run`, or name their folder with --out")
-
-    def wanted(row: dict[str, str]) -> bool:
-        last = row["verdict"] if row["errors"] == "0" else ERROR
-        as_declared = last == row["expected"] and row["controls"] == row["controls_refuted"]
-        return outcome in (None, last) and not (failed and as_declared)
-
     claims, faults = select(names) if names else behind(results)
     others = results.namesakes(claims)
-    return [claim for claim in claims if claim.name in rows and not others[claim]
-            and wanted(rows[claim.name])], faults
+    return [claim for claim in claims if (row := rows.get(claim.name)) and not others[claim]
+            and outcome in (None, outcome_of(row)) and (departure(row) or not failed)], faults
 
 
 def only_changed(

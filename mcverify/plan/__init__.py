@@ -16,8 +16,9 @@ from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
 from mcverify.plan.blocks import Expected, Row, expected, of_intervals
 from mcverify.plan.timing import ENOUGH, Stopwatch, Timed, more_blocks, of_law, time_world
-from mcverify.results.folder import Results, cell, settings_row
+from mcverify.results.folder import Results
 from mcverify.results.reader import CASES, read_rows
+from mcverify.results.rows import cell, settings_row
 from mcverify.verdict import Terms
 
 NUMBER = 8  # bytes

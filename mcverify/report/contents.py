@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import metadata
 from typing import Any
 
-from mcverify.declare.claim import statement_ids
 from mcverify.declare.fault import UsageError
 from mcverify.report.surprises import surprises
 from mcverify.results.folder import Results
-from mcverify.results.ledger import OPEN, SIGNS, ledger_of
-from mcverify.results.reader import read_about
+from mcverify.results.ledger import OPEN, SIGNS, deciding, ledger_of
+from mcverify.results.reader import departure, outcome_of
 from mcverify.verdict import (
     CASE_ERROR_RATE,
     COLOURS,
     ERROR,
     LOOKS,
     SUITE_ERROR_RATE,
-    Verdict,
     budget,
 )
 
@@ -41,8 +39,7 @@ def contents(results: Results, draw: Callable[[Results], Pictures]) -> dict[str,
     verdicts = results.read("verdicts")
     if not verdicts:
         raise UsageError(f"{results.folder}: has no verdicts yet; run `mcverify run` first")
-    file = results.folder / "run.json"
-    run = read_about(file) if file.exists() else {}
+    run = results.about()
     forests, pictures, style = draw(results)
     claims = {row["claim"]: row for row in _claims(results, verdicts, run)}
     statements, alone = _tables(results, claims, forests, _options(run))
@@ -83,11 +80,9 @@ def _tables(
         drawn.update(names)
         return told
 
-    deciding: dict[str, list[str]] = {}
-    for name, claim in claims.items():
-        for statement in statement_ids(claim["decides"]):
-            deciding.setdefault(statement, []).append(name)
-    statements = [_statement(row, shown(deciding.get(row["id"], [])), options)
+    names = {statement: [row["claim"] for row in rows]
+             for statement, rows in deciding(claims.values()).items()}
+    statements = [_statement(row, shown(names.get(row["id"], [])), options)
                   for row in ledger_of(results).to_dict("records")]
     return statements, [row | {"claims": shown([name])} for name, row in claims.items()
                         if name not in drawn]
@@ -100,14 +95,11 @@ def _claims(results: Results, verdicts: list[dict[str, str]], run: Row) -> Itera
         at, _, changed = row["case"].removeprefix(row["claim"]).strip("-").rpartition("control-")
         near.setdefault(row["claim"], []).append(row | {"changed": changed, "at": at.strip("-")})
     for row in verdicts:
-        outcome = row["verdict"] if row["errors"] == "0" else ERROR
         yield row | {
-            "id": row["claim"], "note": "", "kind": outcome, "text": row["sentence"],
-            "correction": "", "as_declared": outcome == row["expected"] and (
-                outcome != Verdict.CONFIRMED or row["controls"] == row["controls_refuted"]),
+            "id": row["claim"], "note": "", "kind": outcome_of(row), "text": row["sentence"],
+            "correction": "", "as_declared": not departure(row), "basis": row.get("basis", ""),
             "near": near.get(row["claim"], []), "reasons": list(dict.fromkeys(
                 case["reason"] for case in results.read(row["claim"]) if case["reason"])),
-            "basis": row.get("basis", ""),
             "command": f"mcverify run {shlex.quote(_word(row))}{_options(run)}"}
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import COLUMNS
 from mcverify.results.folder import Results
-from mcverify.results.reader import CASES, check_count, read_rows, read_terms
+from mcverify.results.reader import CASES, check_count, read_rows
 
 ROUNDING = 5e-6  # of a number with six significant digits, in proportion
 Row = Mapping[str, str]
@@ -150,8 +150,6 @@ def _settings(row: Row) -> Iterator[str]:
 
 def _terms(old: Results, new: Results) -> list[str]:
     """On what other terms the folders were judged, as far as they tell."""
-    files = [each.folder / "run.json" for each in (old, new)]
-    if not all(file.exists() for file in files):
-        return []
-    a, b = (asdict(read_terms(file)) for file in files)
-    return [f"{name.replace('_', ' ')} {a[name]} and {b[name]}" for name in a if a[name] != b[name]]
+    a, b = (asdict(made) if (made := each.terms()) else {} for each in (old, new))
+    return [f"{name.replace('_', ' ')} {a[name]} and {b[name]}"
+            for name in a if name in b and a[name] != b[name]]

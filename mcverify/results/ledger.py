@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcverify.declare.claim import Claim, statement_ids
 from mcverify.results.folder import Results
+from mcverify.results.reader import departure
 from mcverify.verdict import ERROR
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Row = TypeVar("Row", bound=Mapping[Any, Any])
 STATEMENTS = Path(__file__).parents[1] / "claims" / "statements.csv"
 NOT_TESTABLE = "not testable here"
 JUDGEMENTS = ("holds", "holds if", "false", NOT_TESTABLE)
@@ -43,17 +45,23 @@ def ledger(verdicts: Iterable[Mapping[str, str]]) -> "pd.DataFrame":
     ['open', 'mine is REFUTED, declared CONFIRMED']
     """
     table = statements()
-    deciding: dict[str, list[Mapping[str, str]]] = {}
-    for row in sorted(verdicts, key=lambda row: row["claim"]):
-        for name in statement_ids(row["decides"]):
-            deciding.setdefault(name, []).append(row)
-    table["claims"] = [" ".join(row["claim"] for row in deciding.get(name, []))
+    claims = deciding(sorted(verdicts, key=lambda row: row["claim"]))
+    table["claims"] = [" ".join(row["claim"] for row in claims.get(name, []))
                        for name in table["id"]]
     for index, name, judgement in zip(table.index, table["id"], table["judgement"], strict=True):
-        why = "; ".join(filter(None, map(_contradiction, deciding.get(name, []))))
-        if why or (name not in deciding and judgement != NOT_TESTABLE):
+        why = "; ".join(filter(None, map(departure, claims.get(name, []))))
+        if why or (name not in claims and judgement != NOT_TESTABLE):
             table.loc[index, ["judgement", "correction"]] = [OPEN, why or "no claim decides it"]
     return table
+
+
+def deciding(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """By the id of each statement that is decided the rows of the claims that decide it."""
+    claims: dict[str, list[Row]] = {}
+    for row in rows:
+        for name in statement_ids(row["decides"]):
+            claims.setdefault(name, []).append(row)
+    return claims
 
 
 def ledger_of(results: Results) -> "pd.DataFrame":
@@ -66,14 +74,3 @@ def as_declared(claims: Iterable[Claim]) -> list[dict[str, str]]:
     """The rows of verdicts that claims are declared to get, for a ledger before any run."""
     return [{"claim": claim.name, "decides": claim.decides, "expected": str(claim.expect),
              "verdict": str(claim.expect)} for claim in claims]
-
-
-def _contradiction(row: Mapping[str, str]) -> str:
-    """In what a claim is not as declared; "" if in nothing."""
-    if row["verdict"] != row["expected"]:
-        return f"{row['claim']} is {row['verdict']}, declared {row['expected']}"
-    if int(row.get("errors", 0)):
-        return f"{row['claim']} has errors: {row['errors']}"
-    if row.get("controls") != row.get("controls_refuted"):
-        return f"{row['claim']} has a near miss that is not refuted"
-    return ""

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from mcverify.declare.rules import COLUMNS
-from mcverify.results.folder import VERDICT_COLUMNS, Results
-from mcverify.results.reader import CASES, check_count, read_about, read_rows
+from mcverify.results.folder import Results
+from mcverify.results.reader import CASES, check_count, read_rows
+from mcverify.results.rows import VERDICT_COLUMNS
 from mcverify.verdict import ERROR, Verdict
 
 
@@ -50,11 +51,10 @@ def load(folder: str | Path = "results") -> Tables:
         frames.append(frame.assign(claim=name))
     cases = pd.concat(frames, ignore_index=True)
     settings = [column for column in cases if column not in (*COLUMNS, "claim")]
-    file = results.folder / "run.json"
     kept = ["claim", *settings, *(column for column in COLUMNS if column in cases)]
     return Tables(verdicts, _categorical(cases[kept]),
                   _table(results.file("controls"), ()), _table(results.file("ledger"), ()),
-                  read_about(file) if file.exists() else {})
+                  results.about())
 
 
 def _table(file: Path, columns: Iterable[str]) -> pd.DataFrame:

@@ -3,14 +3,14 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import COLUMNS
-from mcverify.verdict import MAX_BLOCKS, OUTCOMES, Terms
+from mcverify.verdict import ERROR, MAX_BLOCKS, OUTCOMES, Terms
 
 NUMBERS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
            "claimed_high", "cases", "confirmed", "refuted", "inconclusive", "errors", "controls",
@@ -58,6 +58,26 @@ def check_count(file: Path, rows: int, cases: int) -> None:
         raise DamagedError(file, f"has {rows} rows, and verdicts.csv tells of {cases}")
 
 
+def outcome_of(row: Mapping[str, Any]) -> str:
+    """The verdict of a claim's row in verdicts.csv; ERROR if a case of it is one."""
+    return ERROR if int(row.get("errors", 0)) else str(row["verdict"])
+
+
+def departure(row: Mapping[str, str]) -> str:
+    """In what a claim's row in verdicts.csv is not as declared; "" if in nothing.
+
+    >>> departure({"claim": "mine", "expected": "CONFIRMED", "verdict": "REFUTED"})
+    'mine is REFUTED, declared CONFIRMED'
+    """
+    if row["verdict"] != row["expected"]:
+        return f"{row['claim']} is {row['verdict']}, declared {row['expected']}"
+    if outcome_of(row) == ERROR:
+        return f"{row['claim']} has errors: {row['errors']}"
+    if row.get("controls") != row.get("controls_refuted"):
+        return f"{row['claim']} has a near miss that is not refuted"
+    return ""
+
+
 def _check_cell(file: Path, name: str, value: str) -> None:
     if name in ("verdict", "expected") and value not in OUTCOMES:
         raise DamagedError(file, f"has {value!r} in the column {name}, no verdict")
@@ -78,9 +98,3 @@ def read_about(file: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         raise DamagedError(file, "is damaged", "its folder") from None
     return about
-
-
-def read_terms(file: Path) -> Terms:
-    """The terms that run.json tells of."""
-    about = read_about(file)
-    return Terms(**{each.name: about[each.name] for each in fields(Terms)})

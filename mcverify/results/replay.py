@@ -10,8 +10,9 @@ from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.judge.watch import Watch
-from mcverify.results.folder import Results, case_row, cell, control_row, settings_row
-from mcverify.results.reader import CASES, read_rows, read_terms
+from mcverify.results.folder import Results
+from mcverify.results.reader import CASES, read_rows
+from mcverify.results.rows import case_row, cell, control_row, settings_row
 from mcverify.verdict import Terms
 
 
@@ -58,8 +59,7 @@ def replay(
             raise ValueError(f"{place}: the table has rows 1 to {len(rows)}")
     written = {number: rows[number - 1] for number in wanted}
     cases = {number: _case(file, known, row) for number, row in written.items()}
-    about = (file.parent if file.stem == "controls" else file.parent.parent) / "run.json"
-    usual = read_terms(about) if about.exists() else Terms()
+    usual = _home(file).terms() or Terms()
     lots: dict[Terms, list[int]] = {}
     for number, row in written.items():
         terms = replace(usual, seed=int(row["seed"]), error_rate=float(row["error_rate"]))
@@ -71,6 +71,11 @@ def replay(
             yield Replay(number, written[number], found[cases[number]])
 
 
+def _home(file: Path) -> Results:
+    """The folder that a table stands in."""
+    return Results(file.parent if file.stem == "controls" else file.parent.parent)
+
+
 def _case(file: Path, known: Mapping[str, Claim], row: dict[str, str]) -> Case:
     """The case, or the control, that the row is of."""
     controls = file.stem == "controls"
@@ -79,7 +84,7 @@ def _case(file: Path, known: Mapping[str, Claim], row: dict[str, str]) -> Case:
         raise ValueError(f"{file}: no known claim is named {name}; name the Python file that it "
                          "stands in as well")
     claim = known[name]
-    if other := Results(file.parent.parent).namesakes([claim])[claim]:
+    if other := _home(file).namesakes([claim])[claim]:
         raise ValueError(f"{file}: holds the results of the claim of this name in {other}; name "
                          "that file as well")
     for case in claim.control_cases() if controls else claim.cases():

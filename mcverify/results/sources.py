@@ -2,8 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from functools import lru_cache
 from pathlib import Path
 
 from mcverify.declare.claim import Claim
@@ -11,13 +10,15 @@ from mcverify.declare.discover import loaded_from, source
 from mcverify.declare.imports import PACKAGE
 from mcverify.declare.parts import ALL, Part, digest, text_of, words_of
 from mcverify.declare.reach import defines, reached
-from mcverify.results.folder import SOURCE_COLUMNS, Results
+from mcverify.results.folder import Results, version_of
+from mcverify.results.reader import departure
+from mcverify.results.rows import SOURCE_COLUMNS
 
 # What judges every claim, and what writes its rows.
 ENGINE = ((PACKAGE / "judge" / "run.py", ("run",)),
-          (PACKAGE / "results" / "folder.py", ("case_row", "control_row", "verdict_row")))
+          (PACKAGE / "results" / "rows.py", ("case_row", "control_row", "verdict_row")))
 ATLAS = ((PACKAGE / "judge" / "atlas.py", ("atlas",)),
-         (PACKAGE / "results" / "folder.py", ("cell",)))
+         (PACKAGE / "results" / "rows.py", ("cell",)))
 Roots = Sequence[tuple[Path, Sequence[str]]]
 ROOMS = ("laws", "theory", "attention", "statistic")  # what else is of mcverify is the judge's
 NUMBERS = {"numpy", "scipy"}  # packages on which all numbers depend
@@ -57,8 +58,7 @@ def why_changed(claims: Iterable[Claim], results: Results) -> dict[Claim, str]:
         row = verdicts.get(claim.name)
         if row is None or claim.name not in known or not results.file(claim.name).exists():
             found[claim] = NEW
-        elif (row["verdict"] != row["expected"] or row["errors"] != "0"
-              or row["controls"] != row["controls_refuted"]):
+        elif departure(row):
             found[claim] = WRONG
         elif change := changed(now[claim], known[claim.name]):
             found[claim] = change
@@ -85,7 +85,8 @@ class _Digests:
         own["source"] += [text_of(Part(file, name), docstrings=True) for name in names]
         return {name: digest(both) if (both := self.common[name] + texts) else ""
                 for name, texts in own.items()} | {
-            "packages": " ".join(f"{name}-{_version(name)}" for name in sorted(packages | NUMBERS))}
+            "packages": " ".join(f"{name}-{version_of(name)}"
+                                 for name in sorted(packages | NUMBERS))}
 
     def _columns(self, parts: Iterable[Part], own: Path) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {name: [] for name in SOURCE_COLUMNS[1:-1]}
@@ -129,10 +130,3 @@ def _data(word: str, file: Path) -> list[str]:
 def _digest(file: Path, changed: int) -> str:
     return digest([file.read_bytes().hex()])
 
-
-@cache
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # of another name than its module
-        return ""

@@ -14,7 +14,8 @@ import pytest
 
 from mcverify import __version__, discover
 from mcverify.cli.main import main
-from mcverify.results.folder import VERDICT_COLUMNS, Results
+from mcverify.results.folder import Results
+from mcverify.results.rows import VERDICT_COLUMNS
 
 HEAD = '''
 from mcverify import Verdict, absolute, claim, grid, laws, relative

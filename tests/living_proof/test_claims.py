@@ -10,7 +10,7 @@ from committed import RESULTS, committed_rows
 from mcverify import Verdict, discover
 from mcverify.declare.rules import ATLAS
 from mcverify.judge.atlas import atlas
-from mcverify.results.folder import case_row, settings_row
+from mcverify.results.rows import case_row, settings_row
 
 CLAIMS = discover()
 QUICK = [claim for claim in CLAIMS if not claim.slow]

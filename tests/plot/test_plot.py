@@ -13,7 +13,8 @@ import pytest
 from mcverify import plot
 from mcverify.cli.main import main
 from mcverify.plot.page import MARKERS
-from mcverify.results.folder import VERDICT_COLUMNS, Results
+from mcverify.results.folder import Results
+from mcverify.results.rows import VERDICT_COLUMNS
 from mcverify.statistic.estimate import Estimate, no_interval
 from mcverify.verdict import COLOURS
 

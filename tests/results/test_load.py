@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import mcverify
 from mcverify.cli.main import main
-from mcverify.results.folder import _csv, read_rows
+from mcverify.results.reader import read_rows
+from mcverify.results.rows import csv_text
 
 FILE = '''
 from mcverify import Verdict, claim, grid, laws, relative
@@ -53,13 +54,13 @@ def test_tables_round_trip_whatever_their_texts(tmp_path_factory, cells):
              for row in cells]
     rows = [{"one": one, "two": two} for one, two in cells]
     file = tmp_path_factory.mktemp("round") / "table.csv"
-    file.write_text(_csv(rows), encoding="utf-8", newline="")
+    file.write_text(csv_text(rows), encoding="utf-8", newline="")
     assert read_rows(file) == rows
 
 
 def test_one_column_of_texts_round_trips(tmp_path):
     rows = [{"one": "a"}, {"one": ""}, {"one": "b"}]
-    (tmp_path / "table.csv").write_text(_csv(rows), newline="")
+    (tmp_path / "table.csv").write_text(csv_text(rows), newline="")
     assert read_rows(tmp_path / "table.csv") == rows
 
 
