@@ -1,12 +1,13 @@
 """The command line: its commands, and what becomes of an error."""
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from mcverify import __version__
-from mcverify.cli import of_claims, of_tools, terminal
+from mcverify.cli import of_claims, of_results, of_tools, terminal
 from mcverify.cli.exits import (
     MEANING,
     Exit,
@@ -21,25 +22,11 @@ app = typer.Typer(
     help="Judge claims about dot-product attention by drawing queries and keys.", epilog=MEANING,
     rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS: dict[str, Callable[..., Exit]] = {
-    "run": of_claims.run,
-    "plan": of_tools.plan,
-    "list": of_claims.list_,
-    "show": of_claims.show,
-    "ledger": of_claims.ledger,
-    "replay": of_claims.replay,
-    "prune": of_claims.prune,
-    "compare": of_claims.compare,
-    "diagnose": of_tools.diagnose,
-    "probe": of_tools.probe,
-    "check-claim": of_tools.check_claim,
-    "new": of_tools.new,
-    "selfcheck": of_tools.selfcheck,
-    "plot": of_tools.plot,
-    "report": of_tools.report,
-}
-for name, command in COMMANDS.items():
-    app.command(name)(command)
+# Each function of these modules is a command, in the order in which the help lists them.
+for module in (of_claims, of_results, of_tools):
+    for name, command in vars(module).items():
+        if inspect.isfunction(command) and command.__module__ == module.__name__:
+            app.command(name.strip("_").replace("_", "-"))(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,7 +9,6 @@ from mcverify.cli import options as to
 from mcverify.cli import terminal
 from mcverify.cli.exits import Exit, refused, told, writing_to
 from mcverify.declare.fault import UsageError
-from mcverify.verdict import CASE_ERROR_RATE, MAX_BLOCKS, Terms
 
 
 def diagnose(
@@ -52,47 +51,6 @@ def diagnose(
     return Exit.AS_DECLARED
 
 
-def check_claim(files: to.Files) -> Exit:
-    """Tell what is wrong with a claim or a law, in seconds."""
-    from mcverify.check_claim import inspect, ok, report
-    from mcverify.cli.waiting import patient
-
-    with patient() as watch:
-        remarks = inspect(*files, watch=watch)
-    terminal.show(report(remarks))
-    return Exit.AS_DECLARED if ok(remarks) else Exit.BAD_USAGE
-
-
-def plan(
-    names: to.Names = None,
-    out: to.Last = to.RESULTS,
-    error_rate: Annotated[float, to.rate_of("the verdict on a case")] = CASE_ERROR_RATE,
-    margin_scale: to.Scale = 1.0,
-    max_blocks: to.Blocks = MAX_BLOCKS,
-    csv: Annotated[bool, Option("--csv", help="print a row a claim as CSV")] = False,
-) -> Exit:
-    """Tell what a run would take: blocks, numbers drawn, time, memory, what stays open."""
-    from mcverify.cli.planning import plan_csv, plan_table
-    from mcverify.cli.selection import select
-    from mcverify.cli.waiting import patient
-    from mcverify.plan import plan
-    from mcverify.results.folder import Results
-
-    claims, faults = select(names or [])
-    if told(faults) and not claims:
-        return Exit.BAD_USAGE
-    if not names:  # as a run does
-        claims = [claim for claim in claims if not claim.slow]
-    terms = Terms(0, error_rate, margin_scale, max_blocks)
-    with refused(), patient() as watch:
-        plans = plan(claims, terms, Results(out), watch)
-    if csv:
-        terminal.show(plan_csv(plans))
-    else:
-        plan_table(plans)
-    return Exit.BAD_USAGE if faults else Exit.AS_DECLARED
-
-
 def probe(
     target: Annotated[str, Argument(metavar="MODULE:FUNCTION", help=(
         "attend(q, k, v) of (batch, heads, tokens, width), as module:function or file.py:function"
@@ -126,6 +84,17 @@ def probe(
     return Exit(status)
 
 
+def check_claim(files: to.Files) -> Exit:
+    """Tell what is wrong with a claim or a law, in seconds."""
+    from mcverify.check_claim import inspect, ok, report
+    from mcverify.cli.waiting import patient
+
+    with patient() as watch:
+        remarks = inspect(*files, watch=watch)
+    terminal.show(report(remarks))
+    return Exit.AS_DECLARED if ok(remarks) else Exit.BAD_USAGE
+
+
 def new(
     name: Annotated[str, Argument(metavar="NAME", help=(
         "of the claim and its file, e.g. my_claim"))],
@@ -146,19 +115,17 @@ def selfcheck(
         "seconds instead of minutes, into selfcheck_short.csv"))] = False,
     seed: to.Seed = 0,
     jobs: to.Jobs = None,
-    out: to.Out = to.RESULTS,
+    out: to.Kept = to.RESULTS,
 ) -> Exit:
     """Judge the statistics by truths that are known."""
     from mcverify.cli.waiting import patient
-    from mcverify.results.folder import Results
     from mcverify.selfcheck import passed, report, selfcheck
 
-    results = Results(out)
-    file = results.folder / f"selfcheck{'_own' if files else '_short' if short else ''}.csv"
-    with writing_to(out), refused(), results.held():
+    file = out.folder / f"selfcheck{'_own' if files else '_short' if short else ''}.csv"
+    with writing_to(out.folder), refused(), out.held():
         with patient() as watch:
             frame = selfcheck(short, seed, jobs, files or (), watch)
-        results.write_table(file, frame)
+        out.write_table(file, frame)
     terminal.show(f"{report(frame)}\nseed {seed}; the table is in {file}")
     return Exit.AS_DECLARED if passed(frame) else Exit.CONTRADICTED
 
@@ -172,33 +139,31 @@ def plot(
     """Draw the last results (needs mcverify[plot])."""
     from mcverify.cli.selection import select
     from mcverify.plot import draw_all, draw_claims
-    from mcverify.results.folder import Results
 
-    results = Results(out)
     # A table says all that its picture shows: a claim of one's own needs no file by now.
-    kept = [word for word in names or [] if results.file(word).exists()]
+    kept = [word for word in names or [] if out.file(word).exists()]
     words = [word for word in names or [] if word not in kept]
     claims, faults = select(words) if words else ([], ())
     kept += [claim.name for claim in claims if claim.name not in kept]
-    for file in draw_claims(kept, results, pictures) if names else draw_all(results, pictures):
+    for file in draw_claims(kept, out, pictures) if names else draw_all(out, pictures):
         terminal.show(f"wrote {file}")
     return told(faults)
 
 
 def report(
-    results: to.Results = to.RESULTS,
+    results: Annotated[to.Results, to.results_in("the folder with the results", "--results")] = (
+        to.RESULTS),
     out: Annotated[Path, Option(metavar="FILE", help="the HTML file to write")] = Path(
         "report.html"),
 ) -> Exit:
     """Write the last results as one HTML page (needs mcverify[report])."""
     from mcverify.plot import inline
     from mcverify.report import report_on
-    from mcverify.results.folder import Results
 
     if out.is_dir() or not out.parent.is_dir():
         raise UsageError(f"--out {out}: no file can be written there; name one, e.g. report.html")
     with terminal.console(stderr=True).status("pictures"):
-        page = report_on(Results(results), inline)
+        page = report_on(results, inline)
     out.write_text(page, encoding="utf-8")
     terminal.show(f"wrote {out}")
     return Exit.AS_DECLARED

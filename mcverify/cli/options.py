@@ -5,7 +5,7 @@ import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
@@ -13,7 +13,12 @@ from mcverify.cli.terminal import show
 from mcverify.judge.processes import cores
 from mcverify.verdict import FIRST_LOOK, OUTCOMES, check_rate, check_scale
 
-RESULTS = Path("results")
+if TYPE_CHECKING:
+    from mcverify.results.folder import Results as Results
+else:
+    Results = Any  # whose NumPy takes longer than all that a command needs to tell its help
+
+RESULTS: Any = Path("results")  # as it is typed, until it is parsed
 
 CLAIMS = Path(__file__).parents[1] / "claims"
 WHAT = "claims' names or patterns of them, statements' ids such as A7, Python files or packages"
@@ -128,9 +133,23 @@ def names_of(
     return Argument(metavar="NAME", autocompletion=complete, show_default=False, help=what)
 
 
-def folder_of(what: str, name: str = "--out") -> Any:
+def folder_of(
+    what: str, name: str = "--out", parser: Callable[[Any], Any] = _folder
+) -> Any:
     """An option that names a folder."""
-    return Option(name, metavar="DIR", parser=_folder, help=what)
+    return Option(name, metavar="DIR", parser=parser, help=what)
+
+
+def results(text: Any) -> "Results":
+    """The folder of results that is named."""
+    from mcverify.results.folder import Results
+
+    return Results(_folder(text))
+
+
+def results_in(what: str, name: str = "--out") -> Any:
+    """An option that names a folder of results."""
+    return folder_of(what, name, results)
 
 
 Names = Annotated[list[str] | None, names_of(f"{WHAT}; default: all claims")]
@@ -140,8 +159,8 @@ Files = Annotated[list[str], Argument(metavar="FILE", help="Python files, or fol
 SomeFiles = Annotated[list[str] | None, Argument(metavar="FILE", help=(
     "Python files of claims, besides mcverify's own and those that results are from"))]
 Out = Annotated[Path, folder_of("the folder for the tables")]
-Last = Annotated[Path, folder_of("the folder with the last results")]
-Results = Annotated[Path, folder_of("the folder with the results", "--results")]
+Kept = Annotated[Results, results_in("the folder for the tables")]
+Last = Annotated[Results, results_in("the folder with the last results")]
 Pictures = Annotated[Path, folder_of("the folder for the PNG files", "--to")]
 Outcome = Annotated[str | None, Option("--verdict", metavar="V", parser=_outcome, help=(
     f"only claims whose last verdict is {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}"))]

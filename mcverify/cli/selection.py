@@ -16,8 +16,18 @@ from mcverify.results.reader import departure, outcome_of
 from mcverify.results.sources import why_changed
 
 
+def chosen(
+    names: Sequence[str] | None, results: Results, outcome: str | None, failed: bool,
+    everywhere: bool = False,
+) -> tuple[list[Claim], tuple[str, ...]]:
+    """As ``select`` or, where a last outcome is asked for, as ``last_judged``."""
+    if outcome or failed:
+        return last_judged(names, results, outcome, failed)
+    return select(names, everywhere)
+
+
 def select(
-    selection: Sequence[str], everywhere: bool = False
+    selection: Sequence[str] | None = None, everywhere: bool = False
 ) -> tuple[list[Claim], tuple[str, ...]]:
     """The claims that the words name, each once, and the faults of the files among the words.
 
@@ -25,7 +35,7 @@ def select(
     that is a folder of one, a file, or FILE.py::NAME for those of a file. No word means all of
     mcverify's own claims, or with ``everywhere`` those that installed packages offer as well.
     """
-    offered = {name: str(home) for name, home in themes().items()}
+    selection, offered = selection or (), {name: str(home) for name, home in themes().items()}
     offered |= {name: str(home) for name, (_, home) in packages().items()}
     one_of = [word for word in selection if ".py::" in word]
     files = [offered.get(word, word) for word in selection
@@ -69,7 +79,7 @@ def behind(
 
 
 def last_judged(
-    names: Sequence[str], results: Results, outcome: str | None, failed: bool
+    names: Sequence[str] | None, results: Results, outcome: str | None, failed: bool
 ) -> tuple[list[Claim], tuple[str, ...]]:
     """As ``select`` those claims whose last outcome, a verdict or ERROR, is this one.
 

@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 
@@ -13,6 +13,7 @@ from mcverify.cli.terminal import console, show
 from mcverify.cli.waiting import Waiting, patient
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import load, origin, packages, source
+from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import ATLAS, lacking
 from mcverify.judge.finding import Finding, contradictions, without_controls
 from mcverify.judge.limit import limited
@@ -170,6 +171,23 @@ class Suite:
                 table = atlas(self.terms.seed, self.jobs)
             self.results.write_table(file, table)
             self.results.write_verdicts({}, [made_of])
+
+
+@contextmanager
+def spread_over(
+    jobs: int | None, scheduler: str | None, claims: Sequence[Claim]
+) -> Iterator[int | Spread | None]:
+    """The processes here, or the workers of a cluster."""
+    if scheduler is None:
+        yield jobs
+        return
+    if jobs is not None:
+        raise UsageError(f"--jobs {jobs}: with --scheduler it is the workers of the cluster that "
+                         "say how many calls are made at once; leave one of the two out")
+    from mcverify.judge.cluster import cluster
+
+    with cluster(scheduler, claims, lambda line: show(f"mcverify: {line}", stderr=True)) as spread:
+        yield spread
 
 
 def status(judged: Mapping[Claim, list[Finding]], kept: Sequence[Claim] = ()) -> Exit:

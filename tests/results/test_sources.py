@@ -76,7 +76,7 @@ def test_data_that_a_law_reads_is_behind_its_claims(monkeypatch):
 
 def test_the_version_of_numpy_counts(monkeypatch):
     row = before()[CLAIMS[0]]
-    monkeypatch.setattr(sources, "_version", lambda package: "0")
+    monkeypatch.setattr(sources, "version_of", lambda package: "0")
     assert changed(sources_of(CLAIMS)[CLAIMS[0]], row) == "packages"
     assert "numpy-" in row["packages"]
     assert "scipy-" in row["packages"]
