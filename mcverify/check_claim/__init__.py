@@ -20,11 +20,11 @@ def inspect(*paths: str | Path, watch: Watch | None = None) -> list[Remark]:
 
     A ``watch`` is kept up to date for whoever waits.
     """
-    found, watch = survey(*paths), watch or Watch()
-    broken, of_laws = laws.look(found.claims, watch)
-    remarks = [*(Remark(PROBLEM, *fault.split(": ", 1)) for fault in found.faults), *of_laws]
+    files, watch = survey(*paths), watch or Watch()
+    broken, of_laws = laws.look(files.claims, watch)
+    remarks = [*(Remark(PROBLEM, *fault.split(": ", 1)) for fault in files.faults), *of_laws]
     with workers(2) as spread:
-        for claim in found.claims:
+        for claim in files.claims:
             if reason := lacking(claim):
                 remarks.append(about(claim, WARNING, f"not looked at, as it {reason}; install it"))
             elif cases := values.sound_cases(claim, broken):

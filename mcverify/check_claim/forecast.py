@@ -54,11 +54,12 @@ def _first_look(case: Case) -> tuple[Verdict | None, str]:
     """The verdict so far, None of a broken case, and what it is read from."""
     try:
         (statistic, table), (low, high) = sample(case, BLOCKS, seconds=SECONDS), case.claimed
-        found = statistic.estimate(table, ERROR_RATE)
+        estimate = statistic.estimate(table, ERROR_RATE)
     except Exception as error:
         return None, described(error)
-    return judge((found.low, found.high), (low, high)), found.reason or (
-        f"has it in [{found.low:.4g}, {found.high:.4g}], where [{low:.4g}, {high:.4g}] is claimed")
+    return judge((estimate.low, estimate.high), (low, high)), estimate.reason or (
+        f"has it in [{estimate.low:.4g}, {estimate.high:.4g}], where [{low:.4g}, {high:.4g}] is "
+        "claimed")
 
 
 def costs(claim: Claim, cases: list[Case], watch: Watch) -> Iterator[Remark]:
@@ -105,16 +106,16 @@ def foreseen(case: Case, statistic: Statistic, table: Array) -> tuple[int, str]:
     reason = statistic.missing_moments(world_of(case).law) if case.claim.draws else ""
     if reason or not case.claim.draws:
         return 1 - bool(reason), reason
-    rate, found = look_rate(CASE_ERROR_RATE, statistic.anytime), statistic.estimate(table, ROUGH)
-    if found.stderr == 0 and not statistic.support:
+    rate, estimate = look_rate(CASE_ERROR_RATE, statistic.anytime), statistic.estimate(table, ROUGH)
+    if estimate.stderr == 0 and not statistic.support:
         return FIRST_LOOK, (f"the values are the same in {len(table)} blocks, and while they are "
                             "nothing is decided; for an identity use the statistic proportion")
-    middle, reach = sum(case.claimed) / 2, -float(ndtri(rate / 2)) * found.stderr
+    middle, reach = sum(case.claimed) / 2, -float(ndtri(rate / 2)) * estimate.stderr
     low, high = statistic.support or (0.0, 0.0)
     more = threshold(FIRST_LOOK, rate) * (high - low) / len(table)
     centred = case.expected is Verdict.CONFIRMED and math.isfinite(middle)
-    value, farther = (middle, 0.0) if centred else (found.value, found.stderr)
-    likely = Estimate(value, found.stderr, value - reach - more, value + reach + more)
+    value, farther = (middle, 0.0) if centred else (estimate.value, estimate.stderr)
+    likely = Estimate(value, estimate.stderr, value - reach - more, value + reach + more)
     needed = max(statistic.blocks_needed(table, rate),
                  blocks_until(likely, case.claimed, len(table), reach, farther))
     stops = [stop for _, stop in looks() if stop * table[0].size <= MAX_TABLE] or [FIRST_LOOK]

@@ -53,12 +53,12 @@ def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]
             told.setdefault((law, "moments"), f"{at} is broken: {described(error)}; let it give "
                             "means (d_k,) and covariances (d_k, d_k), nan where not known")
     terms = Terms(error_rate=FALSE_ALARM / (len(cases) or 1))
-    for found in sorted(run(cases, terms, 1, watch), key=lambda each: cases.index(each.case)):
-        law, part = found.case.drawn["law"], found.case.claim.name.partition(" ")[0]
-        if found.broken:
-            told.setdefault((law, "draw"), found.reason)
-        elif found.verdict is Verdict.REFUTED:
-            told.setdefault((law, part), _contradiction(found))
+    for finding in sorted(run(cases, terms, 1, watch), key=lambda each: cases.index(each.case)):
+        law, part = finding.case.drawn["law"], finding.case.claim.name.partition(" ")[0]
+        if finding.broken:
+            told.setdefault((law, "draw"), finding.reason)
+        elif finding.verdict is Verdict.REFUTED:
+            told.setdefault((law, part), _contradiction(finding))
     broken = {law for law, part in told if part in BREAKS}
     claim_of = {world.law: claim for world, claim in worlds.items()}
     return broken, [
@@ -67,8 +67,8 @@ def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]
         for (law, part), text in told.items() if law not in broken or part in BREAKS]
 
 
-def _contradiction(found: Finding) -> str:
-    case, between = found.case, f"[{found.low:.4g}, {found.high:.4g}]"
+def _contradiction(finding: Finding) -> str:
+    case, between = finding.case, f"[{finding.low:.4g}, {finding.high:.4g}]"
     if case.claim.statistic.support:
         return (f"coupled is False, but {case.claim.name} rise together with a probability in "
                 f"{between}, and not of 1/2; set coupled to True")
@@ -78,15 +78,15 @@ def _contradiction(found: Finding) -> str:
 
 def _worlds(claims: Sequence[Claim], watch: Watch) -> dict[World, Claim]:
     """The narrow worlds of users' laws that claims and controls name, each with such a claim."""
-    found: dict[World, Claim] = {}
+    worlds: dict[World, Claim] = {}
     for claim in claims:
         watch.at(0, f"the predictions of {claim.name}")
         for case in claim.all_cases() if claim.of_world else ():
             law, d_k, tokens = (case.drawn.get(name, TOKENS) for name in WORLD)
             if not _shipped(law):
-                found.setdefault(World(law, d_k, tokens), claim)
-    least = {each.law: each.d_k for each in sorted(found, key=lambda each: -each.d_k)}
-    return {each: claim for each, claim in found.items() if each.d_k <= max(WIDE, least[each.law])}
+                worlds.setdefault(World(law, d_k, tokens), claim)
+    least = {each.law: each.d_k for each in sorted(worlds, key=lambda each: -each.d_k)}
+    return {each: claim for each, claim in worlds.items() if each.d_k <= max(WIDE, least[each.law])}
 
 
 def _shipped(law: Any) -> bool:

@@ -94,11 +94,11 @@ def elsewhere(references: list[Reference]) -> list[dict[str, Any]] | str:
     held, name, _ = references[0]
     if isinstance(held, Path) and name not in [claim.name for claim in load(held).claims]:
         return "; ".join(["does not load in another process", *load(held).faults])
-    found = []
+    numbers = []
     for step, reference in enumerate(references):
         note_step(step)
-        found.append(_numbers(resolve(reference)))
-    return found
+        numbers.append(_numbers(resolve(reference)))
+    return numbers
 
 
 def _numbers(case: Case) -> dict[str, Any]:

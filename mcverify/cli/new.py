@@ -154,8 +154,8 @@ def _check(name: str) -> None:
 
 def _importable(name: str) -> bool:
     try:
-        found = importlib.util.find_spec(name)
+        module = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return False
     # A plain folder of this name can be imported, too, but holds nothing to hide.
-    return found is not None and found.origin is not None
+    return module is not None and module.origin is not None

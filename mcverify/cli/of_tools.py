@@ -38,12 +38,12 @@ def diagnose(
     if groups and not names:
         raise UsageError(f"--groups {groups}: needs --names, those of the queries and keys")
     with refused():
-        found = read_arrays(arrays, [*names, *filter(None, [groups])] if names else None)
-        frame = diagnose(*found, error_rate)
+        q, k, labels = read_arrays(arrays, [*names, *filter(None, [groups])] if names else None)
+        frame = diagnose(q, k, labels, error_rate)
         recorded = read_outputs(arrays, outputs, mask)
-        explained = explain_outputs(*found[:2], *recorded) if recorded else None
+        explained = explain_outputs(q, k, *recorded) if recorded else None
     if csv:
-        more = [] if explained is None else [as_quantities(explained, found[0].shape[-1])]
+        more = [] if explained is None else [as_quantities(explained, q.shape[-1])]
         frame = pd.concat([frame, *more])
         terminal.show(frame.to_csv(index=False, float_format="%.6g").rstrip())
     else:

@@ -2,25 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 
-from rich.table import Table
-
-from mcverify.cli.terminal import console, show
+from mcverify.cli.report import print_table
+from mcverify.cli.terminal import show
 from mcverify.declare.claim import Claim
-from mcverify.declare.text import printable
 from mcverify.plan import Plan
 
-COLUMNS = ("cases", "blocks", "numbers", "CPU s", "MiB", "open", "claim")
+NUMBERS = ("cases", "blocks", "numbers", "CPU s", "MiB", "open")
 
 
 def plan_table(plans: Mapping[Claim, Plan]) -> None:
     """Print a row a claim and the sums, then the cases that will stay open, and why."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name == "claim" else "right", no_wrap=True)
-    for claim, its in plans.items():
-        table.add_row(*_cells(its), printable(claim.name), style="bold" if its.open else None)
-    table.add_row(*_cells(total(plans.values())), f"{len(plans)} claims in all", style="bold")
-    console().print(table)
+    rows = [([*_cells(its), claim.name], "bold" if its.open else None)
+            for claim, its in plans.items()]
+    rows.append(([*_cells(total(plans.values())), f"{len(plans)} claims in all"], "bold"))
+    print_table([*NUMBERS, "claim"], rows, right=NUMBERS, no_wrap=True)
     for its in plans.values():
         for case, why in its.open.items():
             show(f"open: {case}: {why}")
@@ -32,15 +27,15 @@ def total(plans: Iterable[Plan]) -> Plan:
     >>> total([Plan(blocks=2, seconds=0.5), Plan(blocks=3, seconds=1.0)])
     Plan(cases=0, blocks=5, numbers=0.0, seconds=1.5, memory=0, open={})
     """
-    found = Plan()
+    sums = Plan()
     for each in plans:
-        found.cases += each.cases
-        found.blocks += each.blocks
-        found.numbers += each.numbers
-        found.seconds += each.seconds
-        found.memory += each.memory
-        found.open |= each.open
-    return found
+        sums.cases += each.cases
+        sums.blocks += each.blocks
+        sums.numbers += each.numbers
+        sums.seconds += each.seconds
+        sums.memory += each.memory
+        sums.open |= each.open
+    return sums
 
 
 def plan_csv(plans: Mapping[Claim, Plan]) -> str:

@@ -2,7 +2,8 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,33 +22,36 @@ from mcverify.judge.finding import (
 from mcverify.results.compare import Comparison
 from mcverify.results.folder import Results
 from mcverify.statistic import Basis
-from mcverify.verdict import COLOURS, ERROR, Terms, budget, overall
+from mcverify.verdict import COLOURS, ERROR, Terms, Verdict, budget, overall
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def _table(header: Sequence[str], rows: Iterable[tuple[Sequence[str], str | None]]) -> Table:
-    """A table of rows with their styles."""
+def print_table(
+    header: Sequence[str], rows: Iterable[tuple[Sequence[str], str | None]],
+    right: Collection[str] = ("cases",), no_wrap: bool = False,
+) -> None:
+    """Print rows with their styles; some of the columns are set right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in header:
-        table.add_column(column, justify="right" if column == "cases" else "left")
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=no_wrap)
     for cells, style in rows:
         table.add_row(*map(printable, cells), style=style)
-    return table
+    console().print(table)
 
 
 def run_table(
     judged: Mapping[Claim, list[Finding]], terms: Terms, seconds: float, out: Path
 ) -> None:
     """Print a row a claim, the report of each case that is not as declared, and the sums."""
-    console().print(_table(["verdict", "cases", "claim", "sentence"],
-                           (_claim_row(*each) for each in judged.items())))
-    found = [finding for findings in judged.values() for finding in findings]
-    wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
+    print_table(["verdict", "cases", "claim", "sentence"],
+                (_claim_row(*each) for each in judged.items()))
+    findings = [*chain.from_iterable(judged.values())]
+    wrong = [*chain.from_iterable(map(contradictions, judged.values()))]
     made = [f"{name.replace('_', ' ')} {value}" for name, value in terms.told.items()]
     for line in ([f"\n{finding}" for finding in wrong]
-                 + ["", *_sums(found, wrong), budget(len(found), terms.error_rate),
+                 + ["", *_sums(findings, wrong), budget(len(findings), terms.error_rate),
                     f"{', '.join(made)}, {seconds:.0f} s; tables in {out}"]):
         show(line)
 
@@ -58,21 +62,18 @@ def _claim_row(claim: Claim, findings: list[Finding]) -> tuple[list[str], str | 
     verdict = ERROR if any(f.broken for f in cases) else str(
         overall([finding.verdict for finding in cases]))
     count = str(right) if right == len(cases) else f"{right}/{len(cases)}"
-    style = _style(verdict) if right == len(cases) else "bold red"
+    style = "bold red" if right < len(cases) else (
+        None if verdict == Verdict.CONFIRMED else COLOURS[verdict])
     return [verdict, count, claim.name, claim.sentence], style
 
 
-def _style(verdict: str) -> str | None:
-    return None if verdict == "CONFIRMED" else COLOURS[verdict]
-
-
-def _sums(found: list[Finding], wrong: list[Finding]) -> list[str]:
-    controls = [finding for finding in found if finding.case.control]
-    claims = {finding.case.claim for finding in found}
+def _sums(findings: list[Finding], wrong: list[Finding]) -> list[str]:
+    controls = [finding for finding in findings if finding.case.control]
+    claims = {finding.case.claim for finding in findings}
     passed = [str(finding.case) for finding in controls if not finding.as_declared]
-    lines = [f"claims {len(claims)}, cases {len(found) - len(controls)}, not as declared "
+    lines = [f"claims {len(claims)}, cases {len(findings) - len(controls)}, not as declared "
              f"{sum(not f.case.control for f in wrong)}; controls {len(controls)}, refuted "
-             f"{len(controls) - len(passed)}", _bases(found)]
+             f"{len(controls) - len(passed)}", _bases(findings)]
     if passed:
         lines.append(f"controls that are not refuted: {', '.join(passed)}")
     if unshown := ", ".join(without_controls(claims)):
@@ -81,9 +82,9 @@ def _sums(found: list[Finding], wrong: list[Finding]) -> list[str]:
     return lines
 
 
-def _bases(found: list[Finding]) -> str:
+def _bases(findings: list[Finding]) -> str:
     """How many verdicts on cases rest on a theorem, and on which."""
-    counts = Counter(finding.basis for finding in found
+    counts = Counter(finding.basis for finding in findings
                      if not (finding.case.control or finding.broken))
     theorems = {str(basis): counts[basis] for basis in Basis if basis is not Basis.CALIBRATED}
     return (f"on a theorem rest {sum(theorems.values())} of {sum(counts.values())} cases ("
@@ -91,32 +92,33 @@ def _bases(found: list[Finding]) -> str:
             + f"), calibrated are {counts[Basis.CALIBRATED]}")
 
 
-def differences_table(found: Comparison) -> None:
+def differences_table(comparison: Comparison) -> None:
     """Print what differs between two folders, a row each, and what that rests on."""
     rows = [([each.claim, each.case, each.what, each.old or "-", each.new or "-"], None)
-            for each in found.differences]
+            for each in comparison.differences]
     if rows:
-        console().print(_table(["claim", "case", "differs", "old", "new"], rows))
+        print_table(["claim", "case", "differs", "old", "new"], rows)
         show("")
-    show(f"compared {found.claims} claims and {found.cases} cases with near misses; differ: "
-         f"verdicts {found.count('verdict')}, declarations {found.count('declared')}, estimates "
-         f"{found.count('estimate')}; only in one: {found.count('there')}")
+    kinds = Counter(each.what for each in comparison.differences)
+    show(f"compared {comparison.claims} claims and {comparison.cases} cases with near misses; "
+         f"differ: verdicts {kinds['verdict']}, declarations {kinds['declared']}, estimates "
+         f"{kinds['estimate']}; only in one: {kinds['there']}")
     show("an estimate is told if the measured intervals are disjoint; of one and the same truth "
-         f"that happens to any with a probability of at most {found.rate:.2g}, as far as the "
+         f"that happens to any with a probability of at most {comparison.rate:.2g}, as far as the "
          "intervals hold")
-    if found.same_draws:
-        show(f"of one seed are {found.same_draws} cases, whose draws are not independent: by the "
-             f"same code they have the same digits; of {found.moved} they differ")
-    if found.terms:
-        show(f"judged on other terms: {', '.join(found.terms)}")
+    if comparison.same_draws:
+        show(f"of one seed are {comparison.same_draws} cases, whose draws are not independent: by "
+             f"the same code they have the same digits; of {comparison.moved} they differ")
+    if comparison.terms:
+        show(f"judged on other terms: {', '.join(comparison.terms)}")
 
 
 def claims_table(claims: Iterable[Claim]) -> None:
     """Print a row a claim: its origin, what it decides, what it is declared to be, its sentence."""
     header = ["claim", "origin", "decides", "expected", "cases", "sentence"]
-    console().print(_table(header, (
+    print_table(header, (
         ([claim.name, origin(claim), claim.decides, str(claim.expect), str(len(claim.cases())),
-          claim.sentence], None) for claim in claims)))
+          claim.sentence], None) for claim in claims))
 
 
 def ledger_table(table: "pd.DataFrame", results: Results) -> None:

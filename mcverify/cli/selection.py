@@ -44,21 +44,21 @@ def select(
     mine = _surveyed(files, one_of) if files or one_of else None
     own = (survey(*(_homes(words, offered) if words or everywhere else []))
            if words or not mine else None)
-    found = _joined(filter(None, [mine, own]))
-    chosen = [*(mine.claims if mine else () if words else found.claims),
-              *(claim for word in words for claim in _named(word, found.claims))]
-    chosen = list(dict.fromkeys(chosen))
-    counts = Counter(claim.name for claim in chosen)
+    known = _joined(filter(None, [mine, own]))
+    claims = list(dict.fromkeys([
+        *(mine.claims if mine else () if words else known.claims),
+        *(claim for word in words for claim in _named(word, known.claims))]))
+    counts = Counter(claim.name for claim in claims)
     if clashes := sorted(name for name, count in counts.items() if count > 1):
         raise UsageError(f"{', '.join(clashes)}: two of the chosen claims have this name; "
                          "rename one, as results are kept by name")
-    return chosen, found.faults
+    return claims, known.faults
 
 
-def _joined(found: Iterable[Found]) -> Found:
-    found = list(found)
-    return Found(tuple(dict.fromkeys(claim for each in found for claim in each.claims)),
-                 tuple(fault for each in found for fault in each.faults))
+def _joined(parts: Iterable[Found]) -> Found:
+    parts = list(parts)
+    return Found(tuple(dict.fromkeys(claim for each in parts for claim in each.claims)),
+                 tuple(fault for each in parts for fault in each.faults))
 
 
 def _homes(words: Sequence[str], offered: Mapping[str, str]) -> Iterable[str | Path]:
@@ -74,8 +74,8 @@ def behind(
 ) -> tuple[list[Claim], tuple[str, ...]]:
     """Of packages all claims, and those of the files that results are from, and of others."""
     homes = [home for _, home in packages().values()]
-    found = _joined(map(survey, [*homes, *map(Path, files), *results.claim_files()]))
-    return list(found.claims), found.faults
+    known = _joined(map(survey, [*homes, *map(Path, files), *results.claim_files()]))
+    return list(known.claims), known.faults
 
 
 def last_judged(
@@ -126,7 +126,7 @@ def _named(word: str, known: Sequence[Claim]) -> list[Claim]:
 
 def _surveyed(files: Sequence[str], one_of: Sequence[str]) -> Found:
     """Of files their claims, and of FILE.py::NAME those of that name or pattern."""
-    found = [survey(*files)] if files else []
+    parts = [survey(*files)] if files else []
     for word in one_of:
         file, _, name = word.partition("::")
         whole = survey(file)
@@ -134,5 +134,5 @@ def _surveyed(files: Sequence[str], one_of: Sequence[str]) -> Found:
         if not claims:
             names = ", ".join(claim.name for claim in whole.claims) or "none"
             raise UsageError(f"{word}: {file} has no claim of this name; it has {names}")
-        found.append(Found(claims, ()))
-    return _joined(found)
+        parts.append(Found(claims, ()))
+    return _joined(parts)

@@ -74,12 +74,15 @@ class Suite:
                 stack.enter_context(self.results.held())
                 self._agree()
             journal = Journal(self.results.folder)
-            stack.callback(self._say)  # whatever becomes of the tables
+            stack.callback(lambda: report.run_table(  # whatever becomes of the tables
+                self.judged, self.terms, self.seconds, self.results.folder))
             interrupted = self._judge(journal, resume)
             self._write(complete=not (self.part or interrupted))
             if not interrupted:
                 journal.forget()
-                self.results.write_run(self.terms, self.seconds, len(self.cases), self._needs())
+                self.results.write_run(
+                    self.terms, self.seconds, len(self.cases),
+                    sorted({claim.needs for claim in self.judged if not lacking(claim)} - {""}))
         if interrupted:
             why = "the time is over" if self.over.is_set() else "interrupted"
             show(f"{why}: {len(self.judged)} of {len(self.claims)} claims are finished, and "
@@ -88,17 +91,10 @@ class Suite:
             return Exit.INTERRUPTED
         return status(self.judged, self.kept or ())
 
-    def _needs(self) -> list[str]:
-        """The packages that judged claims need besides, and have."""
-        return sorted({claim.needs for claim in self.judged if claim.needs and not lacking(claim)})
-
     @property
     def seconds(self) -> float:
         """How long it has taken so far."""
         return time.monotonic() - self.started
-
-    def _say(self) -> None:
-        report.run_table(self.judged, self.terms, self.seconds, self.results.folder)
 
     def _agree(self) -> None:
         """A folder keeps to the same terms from the first draw on."""
@@ -126,18 +122,18 @@ class Suite:
         cases = [case for case in self.cases if case not in done]
         chunks, waiting = journal.chunks(self.terms), Waiting(len(self.cases), len(kept))
         fresh = run(cases, self.terms, self.jobs, waiting.watch, self.limit, chunks)
-        found: dict[Claim, list[Finding]] = {claim: [] for claim in self.claims}
+        findings: dict[Claim, list[Finding]] = {claim: [] for claim in self.claims}
         left = None if self.time_limit is None else self.time_limit - self.seconds
         with chunks.kept(cases), suppress(KeyboardInterrupt), ended_when_over(left, self.over):
             for finding in chain(kept, waiting.told(journal.keep(fresh, chunks))):
                 claim = finding.case.claim
-                found[claim].append(finding)
-                if len(found[claim]) == len(claim.all_cases()):
+                findings[claim].append(finding)
+                if len(findings[claim]) == len(claim.all_cases()):
                     if claim not in self.spared:
-                        self.results.write_claim(claim, found[claim])
-                    self.judged[claim] = found[claim]
-        self.finished = sum(map(len, found.values()))
-        self.judged = {claim: found[claim] for claim in self.claims if claim in self.judged}
+                        self.results.write_claim(claim, findings[claim])
+                    self.judged[claim] = findings[claim]
+        self.finished = sum(map(len, findings.values()))
+        self.judged = {claim: findings[claim] for claim in self.claims if claim in self.judged}
         return len(self.judged) < len(self.claims)
 
     def _write(self, complete: bool) -> None:
@@ -192,7 +188,7 @@ def spread_over(
 
 def status(judged: Mapping[Claim, list[Finding]], kept: Sequence[Claim] = ()) -> Exit:
     """The exit status that a run's findings deserve: a claim that nothing refutes is undecided."""
-    wrong = [finding for findings in judged.values() for finding in contradictions(findings)]
+    wrong = [*chain.from_iterable(map(contradictions, judged.values()))]
     if any(f.verdict is not Verdict.INCONCLUSIVE and not f.broken for f in wrong):
         return Exit.CONTRADICTED
     return Exit.UNDECIDED if wrong or without_controls([*judged, *kept]) else Exit.AS_DECLARED

@@ -59,17 +59,17 @@ def diagnose(
 
 
 def _judged(row: Row, sample: Sample) -> dict[str, Any]:
-    found = NOTHING if row.estimate is None else row.estimate
-    too_few = bool(found.reason) and len(sample.tokens.sizes) < row.takes
-    verdict, notes = "", [row.note, "" if too_few else found.reason]
+    estimate = NOTHING if row.estimate is None else row.estimate
+    too_few = bool(estimate.reason) and len(sample.tokens.sizes) < row.takes
+    verdict, notes = "", [row.note, "" if too_few else estimate.reason]
     if row.claimed is not None:
-        judged = judge((found.low, found.high), row.claimed)
+        judged = judge((estimate.low, estimate.high), row.claimed)
         verdict = str(judged)
-        if judged is Verdict.INCONCLUSIVE and not found.reason:
+        if judged is Verdict.INCONCLUSIVE and not estimate.reason:
             notes.append("the interval reaches across the margin; more tokens narrow it")
     return {"quantity": row.quantity, "formula": row.formula, "value": row.value,
-            "textbook": row.textbook, "estimate": found.value, "stderr": found.stderr,
-            "low": found.low, "high": found.high, "within": _within(row.claimed),
+            "textbook": row.textbook, "estimate": estimate.value, "stderr": estimate.stderr,
+            "low": estimate.low, "high": estimate.high, "within": _within(row.claimed),
             "verdict": verdict, "takes": row.takes if too_few else 0,
             "note": "; ".join(filter(None, notes))}
 

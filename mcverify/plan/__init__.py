@@ -101,15 +101,15 @@ def _add_world(
     ends = {}
     for trial in trials:
         case, its = trial.case, plans[trial.case.claim]
-        ends[case] = found = _expected(trial, timed[case], known[case], same)
-        if found.reason:
-            its.open[case] = found.reason
-        its.blocks += found.blocks
-        its.memory += NUMBER * trial.numbers(timed[case].table[:1].size, found.blocks)
+        ends[case] = foreseen = _expected(trial, timed[case], known[case], same)
+        if foreseen.reason:
+            its.open[case] = foreseen.reason
+        its.blocks += foreseen.blocks
+        its.memory += NUMBER * trial.numbers(timed[case].table[:1].size, foreseen.blocks)
         its.seconds += timed[case].checks + timed[case].cost.of(
-            _chunks(world, trial.terms, found.blocks), found.blocks)
-        if found.blocks:
-            its.seconds += of_intervals(trial, timed[case].table, found.blocks)
+            _chunks(world, trial.terms, foreseen.blocks), foreseen.blocks)
+        if foreseen.blocks:
+            its.seconds += of_intervals(trial, timed[case].table, foreseen.blocks)
     alike = replace(world, tokens=min(world.tokens, 2))  # of which a process looks at one
     once = drawing.first + (0.0 if alike in looked_at else of_law(alike, seed))
     looked_at.add(alike)
@@ -148,7 +148,7 @@ def _alike(made: Terms | None, terms: Terms) -> bool:
 def _rows(claims: Iterable[Claim], results: Results) -> dict[Case, Row]:
     """The rows of results, by their cases."""
     controls: dict[str, Row] = {row["case"]: row for row in results.read("controls")}
-    found: dict[Case, Row] = {}
+    by_case: dict[Case, Row] = {}
     for claim, other in results.namesakes(claims).items():
         if other:
             continue
@@ -158,11 +158,11 @@ def _rows(claims: Iterable[Claim], results: Results) -> dict[Case, Row]:
             about = settings_row(case).items()
             for row in rows:
                 if about <= row.items():
-                    found[case] = row
+                    by_case[case] = row
         for case in claim.control_cases():
             if cell(case) in controls:
-                found[case] = controls[cell(case)]
-    return found
+                by_case[case] = controls[cell(case)]
+    return by_case
 
 
 def _expected(trial: Trial, timed: Timed, row: Row | None, same: bool) -> Expected:

@@ -48,15 +48,15 @@ def expected(trial: Trial, timed: Timed, row: Row | None, same: bool) -> Expecte
             return Expected(drawn)
         value, stderr, low, high = (float(row[name]) for name in
                                     ("estimate", "stderr", "low", "high"))
-        found = Estimate(value, stderr, low, high)
+        estimate = Estimate(value, stderr, low, high)
         # With tighter margins none but a claim that is wrong is decided any sooner.
         sooner = trial.case.expected is not Verdict.CONFIRMED and not trial.case.control
-        return _by(trial, found, drawn, drawn, 0 if sooner or not decided else drawn, ends)
-    found, rows = _repeated(trial, timed)
-    if found.reason:
-        return Expected(ends[-1], found.reason)
+        return _by(trial, estimate, drawn, drawn, 0 if sooner or not decided else drawn, ends)
+    estimate, rows = _repeated(trial, timed)
+    if estimate.reason:
+        return Expected(ends[-1], estimate.reason)
     least = trial.statistic.blocks_needed(timed.table, trial.terms.look_rate())
-    return _by(trial, found, rows, len(timed.table), least, ends)
+    return _by(trial, estimate, rows, len(timed.table), least, ends)
 
 
 def _repeated(trial: Trial, timed: Timed) -> tuple[Estimate, int]:
@@ -64,10 +64,10 @@ def _repeated(trial: Trial, timed: Timed) -> tuple[Estimate, int]:
     for least in REPEATED:
         rows = max(least, len(timed.table))
         table = np.resize(timed.table, (rows, *timed.table.shape[1:]))
-        found = trial.statistic.estimate(table, trial.rate)
-        if found.final or math.isfinite(found.high - found.low):
+        estimate = trial.statistic.estimate(table, trial.rate)
+        if estimate.final or math.isfinite(estimate.high - estimate.low):
             break
-    return found, rows
+    return estimate, rows
 
 
 def of_intervals(trial: Trial, table: Array, blocks: int) -> float:
@@ -85,7 +85,7 @@ def of_intervals(trial: Trial, table: Array, blocks: int) -> float:
 
 
 def _by(
-    trial: Trial, found: Estimate, blocks: int, few: int, least: float, ends: list[int]
+    trial: Trial, estimate: Estimate, blocks: int, few: int, least: float, ends: list[int]
 ) -> Expected:
     """By an interval after so many blocks, few of which were drawn and the others repeat them.
 
@@ -93,22 +93,22 @@ def _by(
     only predicts another value. Where there is no middle, or the estimate tells otherwise, edges
     are taken to be a standard error farther off, as near ones are so by chance.
     """
-    error, middle = found.stderr * math.sqrt(blocks / few), _middle(trial)
+    error, middle = estimate.stderr * math.sqrt(blocks / few), _middle(trial)
     low, high = trial.statistic.support or (0.0, 0.0)  # of which few blocks may show one value
-    centred = abs(found.value - middle) <= LIKELY * max(error, (high - low) / few)
-    moved = middle - found.value if centred else 0.0
-    found = replace(found, value=found.value + moved, low=found.low + moved,
-                    high=found.high + moved)
+    centred = abs(estimate.value - middle) <= LIKELY * max(error, (high - low) / few)
+    moved = middle - estimate.value if centred else 0.0
+    estimate = replace(estimate, value=estimate.value + moved, low=estimate.low + moved,
+                       high=estimate.high + moved)
     farther = 0.0 if centred else error
     if trial.statistic.rests_on is Basis.CALIBRATED:
         least = max(least, CALIBRATED_FROM)
-    needed = max(trial.needed(found, blocks, farther), least)
-    edge = min(trial.claimed, key=lambda edge: abs(found.value - edge))
-    at_edge = not centred and abs(found.value - edge) < AT_AN_EDGE * error
+    needed = max(trial.needed(estimate, blocks, farther), least)
+    edge = min(trial.claimed, key=lambda edge: abs(estimate.value - edge))
+    at_edge = not centred and abs(estimate.value - edge) < AT_AN_EDGE * error
     if needed <= ends[-1] and not (at_edge and few == blocks):  # drawn by a run
         return Expected(end_of_look(needed, 0, ends[-1]))
     if at_edge:
-        return Expected(ends[-1], f"its estimate, {found.value:.6g}, is at an edge of what is "
+        return Expected(ends[-1], f"its estimate, {estimate.value:.6g}, is at an edge of what is "
                                   f"claimed, {edge:.6g}, but for {error:.2g}")
     return Expected(ends[-1], f"about {needed:.2g} blocks would be needed, and {ends[-1]} are the "
                               "most")

@@ -67,34 +67,34 @@ def time_world(
     Raises ValueError where a run would make all cases errors.
     """
     drawing, bodies = Stopwatch(), {case: Stopwatch() for case in cases}
-    found: dict[Case, Timed] = {}
+    timed: dict[Case, Timed] = {}
     for size in (drawn := sizes(world, blocks)):
         with drawing:
             chunk = world.chunk_at(seed, 0, size)
             digest_of(*chunk.drawn)
         for case, watch in bodies.items():
-            if case not in found or not found[case].fault:
+            if case not in timed or not timed[case].fault:
                 with watch:
-                    found[case] = _measured(case, world, chunk, seed)
+                    timed[case] = _measured(case, world, chunk, seed)
     return drawing.cost(drawn), {
         case: each._replace(cost=(cost := bodies[case].cost(drawn)), checks=_checks(case, cost))
-        for case, each in found.items()}
+        for case, each in timed.items()}
 
 
 def more_blocks(
     world: World, timed: dict[Case, Timed], seed: int, blocks: int
 ) -> dict[Case, Timed]:
     """The same with so many block values of each case, if that takes less than SECONDS."""
-    size, found = world.chunk(blocks), dict(timed)
+    size, longer = world.chunk(blocks), dict(timed)
     began, first = time.process_time(), size
     while first < blocks and time.process_time() - began < SECONDS:
         chunk = world.chunk_at(seed, first, size)
-        for case, each in found.items():
+        for case, each in longer.items():
             if not each.fault:
                 more = _measured(case, world, chunk, seed)
-                found[case] = each._replace(table=np.concatenate([each.table, more.table]))
+                longer[case] = each._replace(table=np.concatenate([each.table, more.table]))
         first += size
-    return found
+    return longer
 
 
 def of_law(world: World, seed: int) -> float:

@@ -27,8 +27,8 @@ def draw_curve(
     UsageError without matplotlib or for a file that cannot be written. ::
 
         widths = [1, 4, 16, 64]
-        found = check(scores, statistic=variance, law=laws.normal, d_k=widths)
-        draw_curve("variance.png", widths, found, quantity="Var(q·k)", formula=lambda d_k: d_k)
+        estimates = check(scores, statistic=variance, law=laws.normal, d_k=widths)
+        draw_curve("variance.png", widths, estimates, quantity="Var(q·k)", formula=lambda d_k: d_k)
     """
     curves = estimates if isinstance(estimates, Mapping) else {"measured": estimates}
     for label, curve in curves.items():
@@ -54,20 +54,20 @@ def draw_curve(
 def _draw(
     axes: "Axes", values: Sequence[float], curve: Sequence[Estimate], marker: str, label: str
 ) -> None:
-    heights = [found.value for found in curve]
+    heights = [estimate.value for estimate in curve]
     known = any(map(math.isfinite, heights))
     line, = axes.plot(values, heights, f"{marker}-", lw=1,
                       label=label if known else f"{label}: no estimates")
-    for value, found in zip(values, curve, strict=True):
-        if math.isfinite(found.high - found.low):
-            axes.vlines(value, found.low, found.high, color=line.get_color(), lw=2)
+    for value, estimate in zip(values, curve, strict=True):
+        if math.isfinite(estimate.high - estimate.low):
+            axes.vlines(value, estimate.low, estimate.high, color=line.get_color(), lw=2)
         else:  # a white point has no interval
-            axes.plot(value, found.value, marker, color=line.get_color(), mfc="white")
+            axes.plot(value, estimate.value, marker, color=line.get_color(), mfc="white")
 
 
 def _set_scales(axes: "Axes", values: Sequence[float], curves: Curves) -> None:
-    if is_wide(height for curve in curves.values() for found in curve
-               for height in (found.value, found.low, found.high)):
+    if is_wide(height for curve in curves.values() for estimate in curve
+               for height in (estimate.value, estimate.low, estimate.high)):
         axes.set_yscale("log")
     if is_wide(values):
         axes.set_xscale("log", base=2)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.attention import bfloat16
+from mcverify.probing.rounding import HALVES
 
 Attend = Callable[[Any, Any, Any], Any]
 
@@ -137,10 +137,9 @@ def precision(x: Array) -> str:
     """
     x = np.asarray(x, dtype=np.float64)
     with np.errstate(over="ignore"):
-        single = x.astype(np.float32)
-        if not np.array_equal(single, x):
+        if not np.array_equal(x.astype(np.float32), x):
             return "float64"
-        for name, rounded in (("bfloat16", bfloat16(single)), ("float16", x.astype(np.float16))):
-            if np.array_equal(rounded, x):
+        for name, rounded in HALVES.items():
+            if np.array_equal(rounded(x), x):
                 return name
     return "float32"

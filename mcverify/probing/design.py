@@ -91,11 +91,7 @@ def _built(rng: np.random.Generator, sizes: Sizes, amplitude: Array, w1: Array, 
     q = np.repeat(chosen, width, axis=-1) * np.tile(SIGNS[:width], number)
     pair = np.stack([w1, w2, -w1, -w2], axis=-1)[..., :width]
     k = np.tile(pair, number) * KEY_SIZE
-    return Design(*(_placed(x, orders, sizes.d_k) for x in (q, k)))
-
-
-def _placed(x: Array, orders: np.ndarray, d_k: int) -> Array:
-    y = np.zeros((*x.shape[:-1], d_k))
-    for of_batch, order, source in zip(y, orders, x, strict=True):
-        of_batch[:, order] = source
-    return y
+    placed = [np.zeros((*x.shape[:-1], sizes.d_k)) for x in (q, k)]
+    for whole, part in zip(placed, (q, k), strict=True):
+        np.put_along_axis(whole, orders[:, None], part, axis=-1)
+    return Design(*placed)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcverify.arrays import Array
-from mcverify.attention import bfloat16
+from mcverify.probing.rounding import HALVES
 
 WIDEST = 2**14  # N of 1/sqrt(N): no vector of queries is wider
 LEAST_RATIO = 1.1  # ratio of two scales that every type tells apart
@@ -126,10 +126,7 @@ def fits_everywhere(formula: str, low: Array, high: Array, names: dict[str, floa
 def _held(value: Array, precision: str) -> Iterator[Array]:
     """Scales as given, and as a half precision may hold them, their inverses or square roots."""
     yield value
-    halves: dict[str, Callable[[Array], Array]] = {
-        "float16": lambda x: x.astype(np.float16).astype(np.float64),
-        "bfloat16": lambda x: bfloat16(x.astype(np.float32)).astype(np.float64)}
-    if rounded := halves.get(precision):
+    if rounded := HALVES.get(precision):
         with np.errstate(all="ignore"):  # of a scale that is 0, below 0 or too large
             inverse, root = 1 / rounded(1 / value), rounded(np.sqrt(value)) ** 2
             yield from [rounded(value), inverse, rounded(inverse), root, rounded(root)]

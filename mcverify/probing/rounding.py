@@ -5,11 +5,13 @@ computed in; a logit by some of the latter, in proportion to its size. All are b
 errors: nothing is assumed of how roundings fall.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from mcverify.arrays import Array
+from mcverify.attention import bfloat16
 
 # The unit roundoff of each type, and the smallest number it has.
 TYPES = {
@@ -18,6 +20,9 @@ TYPES = {
     "float16": (2.0**-11, 2.0**-24),
     "bfloat16": (2.0**-8, 2.0**-133),
 }
+HALVES: dict[str, Callable[[Array], Array]] = {  # what a half precision holds of numbers
+    "bfloat16": lambda x: bfloat16(x.astype(np.float32)).astype(np.float64),
+    "float16": lambda x: x.astype(np.float16).astype(np.float64)}
 SINGLE, HALF, BRAIN = (TYPES[name][0] for name in ("float32", "float16", "bfloat16"))
 
 STORED = 3  # roundings of a weight in the type it is returned in: exp, division, average

@@ -102,41 +102,36 @@ def bias_of(p: Array, visible: Bools, name: str, roundoff: float, expected: Arra
 
     With the expected one, if it is known, and the interval of the scale, which may be its factor.
     """
-    y = np.log(np.where(visible, p, 1))
     first = np.argmax(np.where(visible, p, 0), axis=-1, keepdims=True)
-    value = np.where(visible, y - np.take_along_axis(y, first, axis=-1), 0)
-    unsure = stored(p, name)
-    wide = unsure + np.take_along_axis(unsure, first, axis=-1)
-    size = np.abs(value) + np.max(np.abs(value), axis=-1, keepdims=True)
+
+    def at_first(x: Array) -> Array:
+        return np.take_along_axis(x, first, axis=-1)
+
+    def less_first(x: Array) -> Array:
+        return np.where(visible, x - at_first(x), 0.0).reshape(len(p), -1)
+
+    value, unsure = less_first(np.log(np.where(visible, p, 1))), stored(p, name)
+    size = np.abs(value).reshape(p.shape)
     u = max(TYPES[name][0], roundoff)
-    wide = wide + 2 * computed(u) + (2 * LOGIT * u + OWN) * size
-    logits = Logits(*(x.reshape(len(p), -1) for x in (value, np.where(visible, wide, np.inf))))
+    wide = unsure + at_first(unsure) + 2 * computed(u) + (2 * LOGIT * u + OWN) * (
+        size + np.max(size, axis=-1, keepdims=True))
+    logits = Logits(value, np.where(visible, wide, np.inf).reshape(len(p), -1))
     largest = float(-value.min())
     uniform = bool(np.all(np.abs(logits.value) <= logits.wide))
-
-    def intervals(of: Array) -> tuple[Array, Array]:
-        low, high = logits.linear(_less(of, first, visible))
-        return low, high
-
     factor = None
     if expected is not None:
-        low, high = intervals(np.where(visible, expected, 0))
+        low, high = logits.linear(less_first(np.where(visible, expected, 0)))
         factor = (float(low.max()), float(high.min()))
         factor = factor if -np.inf < factor[0] <= factor[1] else None
     if uniform and factor is None:
         return Bias(None, None, 0.0)
     ahead = np.arange(p.shape[2]) - np.arange(p.shape[1])[:, None]
     for distance in (np.abs(ahead), -ahead):
-        low, high = intervals(np.broadcast_to(-distance.astype(float), p.shape))
+        low, high = logits.linear(less_first(np.broadcast_to(-distance.astype(float), p.shape)))
         if np.all(low <= high) and not uniform:
             slopes = np.stack([low, high], axis=1)
             return Bias(factor or _times(slopes, scale), slopes, largest)
     return Bias(factor, None, largest)
-
-
-def _less(x: Array, first: NDArray[np.intp], visible: Bools) -> Array:
-    x = np.where(visible, x - np.take_along_axis(x, first, axis=-1), 0.0)
-    return x.reshape(len(x), -1)
 
 
 def _times(slopes: Array, scale: tuple[float, float]) -> tuple[float, float] | None:

@@ -1,7 +1,7 @@
 """From two results folders to what differs between them by more than chance."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from mcverify.declare.fault import UsageError
@@ -49,10 +49,6 @@ class Comparison:
     moved: int = 0
     terms: list[str] = field(default_factory=list)
 
-    def count(self, what: str) -> int:
-        """How many differences are of a kind."""
-        return sum(each.what == what for each in self.differences)
-
 
 def compare(old: Results, new: Results) -> Comparison:
     """Verdicts and declarations that differ, and estimates whose measured intervals are disjoint.
@@ -63,43 +59,43 @@ def compare(old: Results, new: Results) -> Comparison:
     estimate is told by chance, as far as the intervals hold. Raises UsageError for a folder without
     results, DamagedError for a table that is not whole.
     """
-    found = Comparison(terms=_terms(old, new))
+    comparison = Comparison(terms=_terms(old, new))
     verdicts = _verdicts(old), _verdicts(new)
-    found.claims = len(verdicts[0].keys() & verdicts[1].keys())
-    _hold(found, *verdicts)
+    comparison.claims = len(verdicts[0].keys() & verdicts[1].keys())
+    _hold(comparison, *verdicts)
     cases = _cases(old, verdicts[0]), _cases(new, verdicts[1])
     both = cases[0].keys() & cases[1].keys()
-    found.cases = len(both)
+    comparison.cases = len(both)
     whole = {claim for claim, _ in verdicts[0].keys() ^ verdicts[1].keys()}  # told of as a whole
-    _hold(found, *({key: row for key, row in each.items() if key[0] not in whole}
+    _hold(comparison, *({key: row for key, row in each.items() if key[0] not in whole}
                    for each in cases))
     for key in sorted(both):
-        _hold_estimates(found, key, cases[0][key], cases[1][key])
-    found.differences.sort(key=lambda each: (each.claim, each.case))
-    return found
+        _hold_estimates(comparison, key, cases[0][key], cases[1][key])
+    comparison.differences.sort(key=lambda each: (each.claim, each.case))
+    return comparison
 
 
-def _hold(found: Comparison, old: Mapping[Key, Row], new: Mapping[Key, Row]) -> None:
+def _hold(comparison: Comparison, old: Mapping[Key, Row], new: Mapping[Key, Row]) -> None:
     """Note what is there in one folder only, and other verdicts and declarations."""
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key)
         if before is None or after is None:
             told = [row["verdict"] if row else "" for row in (before, after)]
-            found.differences.append(Difference(*key, "there", *told))
+            comparison.differences.append(Difference(*key, "there", *told))
             continue
         for what, column in (("verdict", "verdict"), ("declared", "expected")):
             a, b = before.get(column, ""), after.get(column, "")
             if a != b:
-                found.differences.append(Difference(*key, what, a, b))
+                comparison.differences.append(Difference(*key, what, a, b))
 
 
-def _hold_estimates(found: Comparison, key: Key, old: Row, new: Row) -> None:
-    found.rate += float(old["error_rate"]) + float(new["error_rate"])
+def _hold_estimates(comparison: Comparison, key: Key, old: Row, new: Row) -> None:
+    comparison.rate += float(old["error_rate"]) + float(new["error_rate"])
     if old["seed"] == new["seed"]:
-        found.same_draws += 1
-        found.moved += any(old[name] != new[name] for name in ("blocks", "estimate", "stderr"))
+        comparison.same_draws += 1
+        comparison.moved += any(old[name] != new[name] for name in ("blocks", "estimate", "stderr"))
     if apart(old, new):
-        found.differences.append(Difference(*key, "estimate", _interval(old), _interval(new)))
+        comparison.differences.append(Difference(*key, "estimate", _interval(old), _interval(new)))
 
 
 def apart(old: Row, new: Row) -> bool:
@@ -111,12 +107,8 @@ def apart(old: Row, new: Row) -> bool:
     """
     (low, high), (other_low, other_high) = ((float(row["low"]), float(row["high"]))
                                             for row in (old, new))
-    return _below(high, other_low) or _below(other_high, low)
-
-
-def _below(high: float, low: float) -> bool:
-    spare = ROUNDING * (abs(high) + abs(low))
-    return math.isfinite(spare) and high + spare < low
+    gap, ends = max((other_low - high, (other_low, high)), (low - other_high, (low, other_high)))
+    return math.isfinite(gap) and gap > ROUNDING * sum(map(abs, ends))
 
 
 def _interval(row: Row) -> str:
@@ -134,18 +126,17 @@ def _verdicts(results: Results) -> dict[Key, Row]:
 
 def _cases(results: Results, verdicts: Mapping[Key, Row]) -> dict[Key, Row]:
     """The rows of the cases of these claims, and of their near misses."""
-    found: dict[Key, Row] = {(row["claim"], row["case"]): row for row in results.read("controls")}
+    of_cases: dict[Key, Row] = {
+        (row["claim"], row["case"]): row for row in results.read("controls")}
     for (claim, _), verdict in verdicts.items():
         file = results.file(claim)
         rows = read_rows(file, CASES) if file.exists() else []
         check_count(file, len(rows), int(verdict["cases"]))
-        found |= {(claim, " ".join(_settings(row)) or "its only case"): row for row in rows}
-    return found
-
-
-def _settings(row: Row) -> Iterator[str]:
-    """The settings of a case; one that only other cases of the claim have is empty."""
-    return (f"{name}:{value}" for name, value in row.items() if name not in COLUMNS and value)
+        for row in rows:  # a setting that only other cases have is empty
+            settings = [f"{name}:{value}" for name, value in row.items()
+                        if name not in COLUMNS and value]
+            of_cases[claim, " ".join(settings) or "its only case"] = row
+    return of_cases
 
 
 def _terms(old: Results, new: Results) -> list[str]:

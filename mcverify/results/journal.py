@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 from mcverify.declare.claim import Case
 from mcverify.declare.discover import files_behind
@@ -40,7 +39,8 @@ class Journal:
         """Pass the findings on, each after it has been written; of its chunks none is needed."""
         with self.file.open("a", encoding="utf-8") as stream:
             for finding in findings:
-                stream.write(json.dumps(_entry(finding)) + "\n")
+                entry = {"key": _key(finding.case, finding.terms), **finding.row()}
+                stream.write(json.dumps(entry) + "\n")
                 stream.flush()
                 if chunks:
                     chunks.drop(finding.case)
@@ -49,13 +49,13 @@ class Journal:
     def finished(self, cases: Iterable[Case], terms: Terms) -> list[Finding]:
         """The findings of those cases that an interrupted run has left."""
         known = {_key(case, terms): case for case in cases}
-        found: dict[Case, Finding] = {}
+        findings: dict[Case, Finding] = {}
         for line in self._whole_lines():
             with suppress(ValueError, KeyError, TypeError):  # as of a line that something damaged
                 entry = json.loads(line)
                 if case := known.get(entry["key"]):
-                    found[case] = Finding.of_row(case, entry)
-        return list(found.values())
+                    findings[case] = Finding.of_row(case, entry)
+        return list(findings.values())
 
     def _whole_lines(self) -> list[str]:
         """The lines, without what a kill cut short, which is removed from the file as well."""
@@ -71,10 +71,6 @@ class Journal:
         """Remove the files: the run is complete, or is not gone on with."""
         for name in (self.file.name, CHUNKS, f"{CHUNKS}-journal"):
             self.file.with_name(name).unlink(missing_ok=True)
-
-
-def _entry(finding: Finding) -> dict[str, Any]:
-    return {"key": _key(finding.case, finding.terms), **finding.row()}
 
 
 @lru_cache(maxsize=4096)

@@ -65,10 +65,10 @@ def replay(
         terms = replace(usual, seed=int(row["seed"]), error_rate=float(row["error_rate"]))
         lots.setdefault(terms, []).append(number)
     for terms, numbers in lots.items():
-        found = {finding.case: finding
+        findings = {finding.case: finding
                  for finding in run([cases[n] for n in numbers], terms, jobs, watch)}
         for number in numbers:
-            yield Replay(number, written[number], found[cases[number]])
+            yield Replay(number, written[number], findings[cases[number]])
 
 
 def _home(file: Path) -> Results:

@@ -30,13 +30,13 @@ WRONG = "results not as declared"
 
 def sources_of(claims: Iterable[Claim]) -> dict[Claim, dict[str, str]]:
     """The claims' rows in sources.csv."""
-    digests, found = _Digests(ENGINE), {}
+    digests, rows = _Digests(ENGINE), {}
     for claim in claims:
         file = loaded_from(claim) or source(claim)
         names = sorted({claim.name, claim.body.__name__})
         known = [name for name in names if defines(file, name)]
-        found[claim] = {"claim": claim.name, **digests.row(file, known or [ALL])}
-    return found
+        rows[claim] = {"claim": claim.name, **digests.row(file, known or [ALL])}
+    return rows
 
 
 def sources_of_the_atlas(name: str) -> dict[str, str]:
@@ -52,17 +52,17 @@ def why_changed(claims: Iterable[Claim], results: Results) -> dict[Claim, str]:
     """
     known = {row["claim"]: row for row in results.read("sources")}
     verdicts = {row["claim"]: row for row in results.read("verdicts")}
-    claims, found = list(claims), {}
+    claims, reasons = list(claims), {}
     now = sources_of(claims)
     for claim in claims:
         row = verdicts.get(claim.name)
         if row is None or claim.name not in known or not results.file(claim.name).exists():
-            found[claim] = NEW
+            reasons[claim] = NEW
         elif departure(row):
-            found[claim] = WRONG
+            reasons[claim] = WRONG
         elif change := changed(now[claim], known[claim.name]):
-            found[claim] = change
-    return found
+            reasons[claim] = change
+    return reasons
 
 
 def changed(now: dict[str, str], before: dict[str, str]) -> str:
@@ -89,13 +89,13 @@ class _Digests:
                                  for name in sorted(packages | NUMBERS))}
 
     def _columns(self, parts: Iterable[Part], own: Path) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {name: [] for name in SOURCE_COLUMNS[1:-1]}
+        columns: dict[str, list[str]] = {name: [] for name in SOURCE_COLUMNS[1:-1]}
         for part in sorted(parts):
             if part not in self.made:
                 self.made[part] = _digest_of(part)
             column, told = _place(part.file, own)
-            found[column].append(f"{told}:{part.name}:{self.made[part]}")
-        return found
+            columns[column].append(f"{told}:{part.name}:{self.made[part]}")
+        return columns
 
 
 def _digest_of(part: Part) -> str:

@@ -76,7 +76,7 @@ def selfcheck(
                 if effort.keys is None or key in effort.keys}
     if files := list(files):
         builders = {str(case): partial(of_case, refer(case), seed) for case in _first_cases(files)}
-    found: dict[int, list[Row]] = {}
+    rows_of: dict[int, list[Row]] = {}
     names, watch = list(builders), watch or Watch()
     with workers(jobs) as spread:
         for index, rows in spread(_judged, [(build, effort, seed) for build in builders.values()],
@@ -84,19 +84,19 @@ def selfcheck(
             watch.ended(index, 0.0)
             if isinstance(rows, Killed):
                 raise RuntimeError(f"selfcheck: a process was killed ({rows.how}); use fewer jobs")
-            found[index] = rows
-    return pd.DataFrame([row.cells() for index in sorted(found) for row in found[index]]
+            rows_of[index] = rows
+    return pd.DataFrame([row.cells() for index in sorted(rows_of) for row in rows_of[index]]
                         ).assign(seed=seed)
 
 
 def _first_cases(files: list[Path]) -> list[Case]:
     """Of each claim whose law has the moments that its statistic needs; others draw nothing."""
     cases = [claim.cases()[0] for claim in discover(*files) if claim.of_world]
-    found = [case for case in cases
+    able = [case for case in cases
              if not statistic_of(case, world_of(case)).missing_moments(case.drawn["law"])]
-    if not found:
+    if not able:
         raise ValueError(f"{files[0]}: no claim draws; declare one that uses the statistic")
-    return found
+    return able
 
 
 def _judged(build: Callable[[], Population], effort: Effort, seed: int) -> list[Row]:

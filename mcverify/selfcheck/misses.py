@@ -34,15 +34,15 @@ def counted(
     for rate in (rate for rate in RATES if samples * rate > 1):
         ever = np.zeros(samples)
         for blocks in looks:
-            found = [population.estimate(sample[:blocks], rate) for sample in drawn]
-            wrong = np.array([missed(each, population.truth) for each in found])
+            estimates = [population.estimate(sample[:blocks], rate) for sample in drawn]
+            wrong = np.array([missed(each, population.truth) for each in estimates])
             ever[wrong != ""] = 1.0
-            rows += [miss_row(population, blocks, rate, side, (wrong == side).astype(float), found,
-                              COUNTED) for side in SIDES]
+            rows += [miss_row(population, blocks, rate, side, (wrong == side).astype(float),
+                              estimates, COUNTED) for side in SIDES]
         if population.statistic.at_all_looks:
             rows.append(miss_row(population, looks[-1], rate, f"at any of {len(looks)} looks", ever,
-                                 found, COUNTED))
-    return rows + stderr_rows(population, looks[-1], found)
+                                 estimates, COUNTED))
+    return rows + stderr_rows(population, looks[-1], estimates)
 
 
 def weighed(
@@ -57,10 +57,10 @@ def weighed(
     for side in SIDES:
         tilt = _learned(population, blocks, rate, side, features, max(60, replications // 6), rng)
         samples, log_ratio = _tilted(tilt @ features, blocks, replications, rng)
-        found = [population.estimate(population.table[sample], rate) for sample in samples]
-        wrong = [missed(each, population.truth) == side for each in found]
+        estimates = [population.estimate(population.table[sample], rate) for sample in samples]
+        wrong = [missed(each, population.truth) == side for each in estimates]
         rows.append(miss_row(population, blocks, rate, side,
-                             np.where(wrong, np.exp(-log_ratio), 0.0), found, WEIGHED))
+                             np.where(wrong, np.exp(-log_ratio), 0.0), estimates, WEIGHED))
     return rows
 
 
@@ -68,10 +68,10 @@ def _features(population: Population) -> Array:
     """What a tilt looks at, (3, rows): the influence, its square and cube, standardised."""
     y = population.statistic.influence(population.table)[1]
     y = y / (np.abs(y).max() + FLAT)
-    found = np.stack([y, y**2, y**3])
-    found -= found.mean(axis=1, keepdims=True)
-    spread = found.std(axis=1, keepdims=True)
-    return np.asarray(np.where(spread > FLAT, found / np.maximum(spread, FLAT), 0.0))
+    features = np.stack([y, y**2, y**3])
+    features -= features.mean(axis=1, keepdims=True)
+    spread = features.std(axis=1, keepdims=True)
+    return np.asarray(np.where(spread > FLAT, features / np.maximum(spread, FLAT), 0.0))
 
 
 def _tilted(
@@ -114,7 +114,8 @@ def _learned(
 def _with_means(features: Array, means: Array) -> Array:
     """The tilt under which the features have these means: the minimum of a convex function."""
     def above(tilt: Array) -> tuple[float, Array]:
-        found = tilt @ features
-        return float(logsumexp(found) - tilt @ means), features @ np.exp(log_softmax(found)) - means
+        tilted = tilt @ features
+        return (float(logsumexp(tilted) - tilt @ means),
+                features @ np.exp(log_softmax(tilted)) - means)
 
     return np.asarray(minimize(above, np.zeros(len(means)), jac=True, method="BFGS").x)

@@ -88,14 +88,14 @@ def limit(basis: Basis, rate: float, blocks: int) -> float:
     return min(SLACK * math.exp(THIRD * t**5 / blocks**1.5), ALLOWED)
 
 
-def missed(found: Estimate, truth: float) -> str:
+def missed(estimate: Estimate, truth: float) -> str:
     """On which side the estimate was when its interval missed the truth; "" if it did not."""
-    return "low" if found.high < truth else "high" if truth < found.low else ""
+    return "low" if estimate.high < truth else "high" if truth < estimate.low else ""
 
 
 def miss_row(
     population: Population, blocks: int, rate: float, where: str, weights: Array,
-    found: list[Estimate], method: str,
+    estimates: list[Estimate], method: str,
 ) -> Row:
     """The row of misses on a side, of which a calibrated interval may spend half the rate on each.
 
@@ -113,15 +113,15 @@ def miss_row(
         low, high = (max(total / samples + side * SIGMAS * error, 0.0) for side in (-1, 1))
     basis = population.statistic.rests_on
     share = 0.5 if basis is Basis.CALIBRATED else 1.0
-    given = float(np.mean([not each.reason for each in found]))
+    given = float(np.mean([not each.reason for each in estimates]))
     return Row(*_about(population), blocks, f"miss {where} at {rate:.2g}", method, share * rate,
                total / samples, low, high, 0.0, limit(basis, rate, blocks), given, samples,
                effective)
 
 
-def stderr_rows(population: Population, blocks: int, found: list[Estimate]) -> list[Row]:
+def stderr_rows(population: Population, blocks: int, estimates: list[Estimate]) -> list[Row]:
     """A row, of the standard errors' root mean square over the estimates' scatter, if they vary."""
-    values, stderrs = (np.array([getattr(each, name) for each in found])
+    values, stderrs = (np.array([getattr(each, name) for each in estimates])
                        for name in ("value", "stderr"))
     squares, shifts = stderrs**2, (values - values.mean()) ** 2
     if not shifts.mean() > 0:
@@ -132,7 +132,7 @@ def stderr_rows(population: Population, blocks: int, found: list[Estimate]) -> l
     error = ratio * float(influence.std()) / 2 / math.sqrt(len(values))
     return [Row(*_about(population), blocks, "standard error over scatter", COUNTED, 1.0, ratio,
                 ratio - SIGMAS * error, ratio + SIGMAS * error, 1 - STDERR, 1 + STDERR, 1.0,
-                len(found), len(found))]
+                len(estimates), len(estimates))]
 
 
 def _about(population: Population) -> tuple[str, str, str, bool]:
