@@ -21,14 +21,14 @@ def inspect(*paths: str | Path, watch: Watch | None = None) -> list[Remark]:
     A ``watch`` is kept up to date for whoever waits.
     """
     files, watch = survey(*paths), watch or Watch()
-    broken, of_laws = laws.look(files.claims, watch)
+    broken, of_laws = laws.check(files.claims, watch)
     remarks = [*(Remark(PROBLEM, *fault.split(": ", 1)) for fault in files.faults), *of_laws]
     with workers(2) as spread:
         for claim in files.claims:
             if reason := lacking(claim):
                 remarks.append(about(claim, WARNING, f"not looked at, as it {reason}; install it"))
             elif cases := values.sound_cases(claim, broken):
-                of_claim = [*values.look(claim, cases, spread, watch)]
+                of_claim = [*values.check(claim, cases, spread, watch)]
                 if ok(of_claim):  # else the rest would be of numbers that mean nothing
                     of_claim += [*forecast.controls(claim, watch),
                                  *forecast.costs(claim, cases, watch)]

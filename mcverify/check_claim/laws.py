@@ -34,7 +34,7 @@ MARGIN = 1 / 8  # of the spread that normal tokens have from block to block
 BREAKS = ("name", "moments", "draw")  # parts of a law without which the rest tells nothing
 
 
-def look(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]:
+def check(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]:
     """The laws that are broken, and what is wrong with any that the claims name."""
     worlds, named, cases = _worlds(claims, watch), dict[str, Law](), list[Case]()
     told: dict[tuple[Law, str], str] = {}  # by the part of a law, of which one line says enough

@@ -35,7 +35,7 @@ def sound_cases(claim: Claim, broken: Collection[Law]) -> list[Case]:
                   key=lambda case: world_of(case).cost if claim.draws else 0)
 
 
-def look(claim: Claim, cases: list[Case], spread: Spread, watch: Watch) -> Iterator[Remark]:
+def check(claim: Claim, cases: list[Case], spread: Spread, watch: Watch) -> Iterator[Remark]:
     """What is wrong at the cheapest case under each law; of a calculation, at one of them."""
     probes = [*{case.drawn.get("law"): case for case in reversed(cases)}.values()]
     try:

@@ -98,7 +98,7 @@ def refuse(message: str) -> Exit:
     return Exit.BAD_USAGE
 
 
-def told(faults: Sequence[str]) -> Exit:
+def report_faults(faults: Sequence[str]) -> Exit:
     """Say what is broken in the files that were named, if anything is."""
     for fault in faults:
         refuse(fault)

@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     end_at_sigterm_as_at_ctrl_c()
     try:
         check_docstrings()
-        told = typer.main.get_command(app).main(arguments, "mcverify", standalone_mode=False)
-        return int(told or Exit.AS_DECLARED)
+        status = typer.main.get_command(app).main(arguments, "mcverify", standalone_mode=False)
+        return int(status or Exit.AS_DECLARED)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "mcverify"

@@ -6,7 +6,7 @@ from typer import Option
 
 from mcverify.cli import options as to
 from mcverify.cli import terminal
-from mcverify.cli.exits import Exit, refused, told
+from mcverify.cli.exits import Exit, refused, report_faults
 from mcverify.judge.worker import warm_up
 from mcverify.verdict import CASE_ERROR_RATE, MAX_BLOCKS, Terms
 
@@ -43,8 +43,8 @@ def run(
     if (verdict or failed) and not claims:
         terminal.show("nothing to run: " + (f"no claim was judged {verdict}" if verdict else
                                             "every claim was judged as declared"))
-        return told(faults)
-    if told(faults) and not claims:
+        return report_faults(faults)
+    if report_faults(faults) and not claims:
         return Exit.BAD_USAGE
     part = bool(names or verdict or failed)
     if not part and (slow := [claim for claim in claims if claim.slow]):
@@ -77,7 +77,7 @@ def plan(
     from mcverify.plan import plan
 
     claims, faults = select(names)
-    if told(faults) and not claims:
+    if report_faults(faults) and not claims:
         return Exit.BAD_USAGE
     if not names:  # as a run does
         claims = [claim for claim in claims if not claim.slow]
@@ -101,7 +101,7 @@ def list_(
 
     claims, faults = chosen(names, out, verdict, failed, everywhere=True)
     claims_table(claims)
-    return told(faults)
+    return report_faults(faults)
 
 
 def show(names: to.SomeNames, out: to.Last = to.RESULTS) -> Exit:
@@ -112,4 +112,4 @@ def show(names: to.SomeNames, out: to.Last = to.RESULTS) -> Exit:
     claims, faults = select(names)
     for claim in claims:
         terminal.show(about(claim, out))
-    return told(faults)
+    return report_faults(faults)

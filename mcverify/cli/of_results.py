@@ -7,7 +7,7 @@ from typer import Argument
 
 from mcverify.cli import options as to
 from mcverify.cli import terminal
-from mcverify.cli.exits import Exit, refused, told, writing_to
+from mcverify.cli.exits import Exit, refused, report_faults, writing_to
 from mcverify.declare.fault import UsageError
 
 
@@ -22,7 +22,7 @@ def ledger(statements: to.Statements = None, out: to.Last = to.RESULTS) -> Exit:
     if unknown := set(statements or []) - set(table["id"]):
         raise UsageError(f"{min(unknown)}: no statement has this id; `mcverify ledger` lists them")
     ledger_table(table[table["id"].isin(statements)] if statements else table, out)
-    return told(faults)
+    return report_faults(faults)
 
 
 def replay(
@@ -42,7 +42,7 @@ def replay(
         rows = list(replay(place, claims, jobs, watch))
     for row in rows:
         terminal.show(row)
-    told(faults)
+    report_faults(faults)
     return Exit.CONTRADICTED if any(row.differences for row in rows) else Exit.AS_DECLARED
 
 
@@ -52,7 +52,7 @@ def prune(files: to.SomeFiles = None, out: to.Kept = to.RESULTS) -> Exit:
 
     claims, faults = behind(out, files or ())
     if faults:
-        return told(faults)  # a claim of a broken file may be there after all
+        return report_faults(faults)  # a claim of a broken file may be there after all
     with writing_to(out.folder), out.held():
         stale = out.stale(claims)
         out.forget(stale)

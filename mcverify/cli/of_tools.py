@@ -7,7 +7,7 @@ from typer import Argument, Option
 
 from mcverify.cli import options as to
 from mcverify.cli import terminal
-from mcverify.cli.exits import Exit, refused, told, writing_to
+from mcverify.cli.exits import Exit, refused, report_faults, writing_to
 from mcverify.declare.fault import UsageError
 
 
@@ -147,7 +147,7 @@ def plot(
     kept += [claim.name for claim in claims if claim.name not in kept]
     for file in draw_claims(kept, out, pictures) if names else draw_all(out, pictures):
         terminal.show(f"wrote {file}")
-    return told(faults)
+    return report_faults(faults)
 
 
 def report(

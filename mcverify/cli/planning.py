@@ -12,12 +12,12 @@ NUMBERS = ("cases", "blocks", "numbers", "CPU s", "MiB", "open")
 
 def plan_table(plans: Mapping[Claim, Plan]) -> None:
     """Print a row a claim and the sums, then the cases that will stay open, and why."""
-    rows = [([*_cells(its), claim.name], "bold" if its.open else None)
-            for claim, its in plans.items()]
+    rows = [([*_cells(each), claim.name], "bold" if each.open else None)
+            for claim, each in plans.items()]
     rows.append(([*_cells(total(plans.values())), f"{len(plans)} claims in all"], "bold"))
     print_table([*NUMBERS, "claim"], rows, right=NUMBERS, no_wrap=True)
-    for its in plans.values():
-        for case, why in its.open.items():
+    for each in plans.values():
+        for case, why in each.open.items():
             show(f"open: {case}: {why}")
 
 
@@ -41,12 +41,12 @@ def total(plans: Iterable[Plan]) -> Plan:
 def plan_csv(plans: Mapping[Claim, Plan]) -> str:
     """A row a claim, as CSV."""
     rows = [("claim", "cases", "blocks", "numbers", "seconds", "bytes", "open")]
-    rows += [(claim.name, str(its.cases), str(its.blocks), f"{its.numbers:.6g}",
-              f"{its.seconds:.3g}", str(its.memory), str(len(its.open)))
-             for claim, its in plans.items()]
+    rows += [(claim.name, str(each.cases), str(each.blocks), f"{each.numbers:.6g}",
+              f"{each.seconds:.3g}", str(each.memory), str(len(each.open)))
+             for claim, each in plans.items()]
     return "\n".join(",".join(row) for row in rows)
 
 
-def _cells(its: Plan) -> list[str]:
-    return [str(its.cases), f"{its.blocks:,}", f"{its.numbers:.2g}", f"{its.seconds:,.2f}",
-            f"{its.memory / 2**20:,.2f}", str(len(its.open) or "")]
+def _cells(each: Plan) -> list[str]:
+    return [str(each.cases), f"{each.blocks:,}", f"{each.numbers:.2g}", f"{each.seconds:,.2f}",
+            f"{each.memory / 2**20:,.2f}", str(len(each.open) or "")]

@@ -125,7 +125,7 @@ class Suite:
         findings: dict[Claim, list[Finding]] = {claim: [] for claim in self.claims}
         left = None if self.time_limit is None else self.time_limit - self.seconds
         with chunks.kept(cases), suppress(KeyboardInterrupt), ended_when_over(left, self.over):
-            for finding in chain(kept, waiting.told(journal.keep(fresh, chunks))):
+            for finding in chain(kept, waiting.follow(journal.keep(fresh, chunks))):
                 claim = finding.case.claim
                 findings[claim].append(finding)
                 if len(findings[claim]) == len(claim.all_cases()):

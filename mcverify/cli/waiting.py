@@ -35,7 +35,7 @@ class Waiting:
         self.cases, self.finished, self.watch = cases, finished, Watch()
         self.last = self.watch.started  # when a case has finished
 
-    def told(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+    def follow(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Pass the findings on, and tell of them on standard error until all are there."""
         with self._bar() if console(stderr=True).is_terminal else self._lines():
             for finding in findings:

@@ -142,14 +142,14 @@ def _draw_measured(axes: "Axes", verdicts: "pd.Series[str]", places: pd.DataFram
     rows, (left, right) = np.arange(len(places)), axes.get_xlim()
     seen = places.clip(left, right)
     for verdict, mine in [(verdict, verdicts == verdict) for verdict in MARKERS]:
-        look = MARKERS[verdict] | {"ls": ""}
+        style = MARKERS[verdict] | {"ls": ""}
         known, broken = mine & places.estimate.notna(), mine & places.estimate.isna()
-        axes.hlines(rows[known], seen.low[known], seen.high[known], color=look["color"], lw=2)
+        axes.hlines(rows[known], seen.low[known], seen.high[known], color=style["color"], lw=2)
         for end, edge, arrow in (("low", left, "<"), ("high", right, ">")):
             beyond = rows[known & np.isinf(places[end])]
-            axes.plot([edge] * len(beyond), beyond, arrow, color=look["color"])
-        axes.plot(places.estimate[known], rows[known], **look, ms=5.5)
-        axes.plot([0.02] * broken.sum(), rows[broken], **look, transform=axes.get_yaxis_transform())
+            axes.plot([edge] * len(beyond), beyond, arrow, color=style["color"])
+        axes.plot(places.estimate[known], rows[known], **style, ms=5.5)
+        axes.plot([0.02] * broken.sum(), rows[broken], **style, transform=axes.get_yaxis_transform())
 
 
 def _write_estimate(axes: "Axes", y: int, case: Mapping[Any, Any]) -> None:
@@ -171,7 +171,7 @@ def _legend(figure: "Figure", verdicts: set[str]) -> None:
     from matplotlib.patches import Patch
 
     handles: list[Line2D | Patch] = [
-        Line2D([], [], **look, lw=2 * (verdict != ERROR), ms=5.5, label=verdict)
-        for verdict, look in MARKERS.items() if verdict in verdicts]
+        Line2D([], [], **style, lw=2 * (verdict != ERROR), ms=5.5, label=verdict)
+        for verdict, style in MARKERS.items() if verdict in verdicts]
     figure.legend(handles=[*handles, Patch(fc="0.85", ec="0.55", label="claimed")],
                   loc="outside lower center", ncols=5, frameon=False)

@@ -85,8 +85,8 @@ def _mark(axes: "Axes", x: float, y: float, verdict: str, wrong: bool) -> None:
 
 def _legend(axes: "Axes", frame: pd.DataFrame) -> None:
     counts = frame.verdict.value_counts()
-    handles = [axes.plot([], [], **look, ls="", label=f"{verdict} {counts[verdict]}")[0]
-               for verdict, look in MARKERS.items() if verdict in counts]
+    handles = [axes.plot([], [], **style, ls="", label=f"{verdict} {counts[verdict]}")[0]
+               for verdict, style in MARKERS.items() if verdict in counts]
     wrong = int((frame.verdict != frame.expected).sum())
     handles += axes.plot([], [], "o", mec="black", mfc="none", mew=1.5,
                          label=f"not as declared {wrong}")

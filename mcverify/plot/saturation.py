@@ -126,8 +126,8 @@ def _norms(figure: "Figure", atlas: pd.DataFrame) -> None:
 
 
 def _norm_points(axes: "Axes", x: "pd.Series[float]", line: pd.DataFrame,
-                 look: tuple[str, str, str, str]) -> None:
-    marker, colour, of_mean, of_median = look
+                 style: tuple[str, str, str, str]) -> None:
+    marker, colour, of_mean, of_median = style
     axes.errorbar(x, line["frobenius_mean"], 2 * line["frobenius_mean_stderr"], fmt=marker,
                   color=colour, ls=of_mean)
     axes.plot(x, line["frobenius_median"], marker, color=colour, mfc="white", ls=of_median)

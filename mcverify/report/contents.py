@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 # The marks of the pictures, as letters; each with the outcome whose colour it has.
 OUTCOMES = {"CONFIRMED": "●", "REFUTED": "■", "INCONCLUSIVE": "◇", ERROR: "✖"}
-LOOK = SIGNS | {outcome: (sign, outcome) for outcome, sign in OUTCOMES.items()}
+MARKS = SIGNS | {outcome: (sign, outcome) for outcome, sign in OUTCOMES.items()}
 SHOWN = 5  # of the surprises
 
 
@@ -47,12 +47,12 @@ def contents(results: Results, draw: Callable[[Results], Pictures]) -> dict[str,
     standing = {row["id"] for row in statements if row["kind"] != OPEN}
     kinds = [row["kind"] for rows in tables.values() for row in rows]
     return _sums(verdicts, run) | {
-        "tables": tables, "kinds": [kind for kind in LOOK if kind in kinds],
+        "tables": tables, "kinds": [kind for kind in MARKS if kind in kinds],
         "counts": Counter(kinds), "notes": list(dict.fromkeys(row["note"] for row in statements)),
         "surprises": [each for each in surprises(results) if each.statement in standing][:SHOWN],
         "unexpected": [row for row in claims.values() if not row["as_declared"]],
         "pictures": {name: part[0] for name, part in pictures.items()}, "style": style,
-        "look": LOOK, "colours": COLOURS, "package": metadata("mcverify"),
+        "marks": MARKS, "colours": COLOURS, "package": metadata("mcverify"),
         "folder": results.folder}
 
 

@@ -152,24 +152,24 @@ def _written(digest: bytes, outcome: Outcome) -> tuple[str, str, bytes, int]:
 
 def _read(digest: bytes, about: str, shape: str, numbers: bytes, _: int
           ) -> tuple[bytes, Outcome]:
-    told = json.loads(about)
-    if "error" in told:
-        return digest, str(told["error"])
+    content = json.loads(about)
+    if "error" in content:
+        return digest, str(content["error"])
     table = np.frombuffer(numbers).reshape(json.loads(shape)).copy()
-    return digest, Measured(table, _made(told["made"]))
+    return digest, Measured(table, _made(content["made"]))
 
 
-def _made(told: list[Any] | None) -> Made | None:
+def _made(parts: list[Any] | None) -> Made | None:
     """What the body returned, of its names and numbers.
 
     >>> _made(["all", 0.5, 0]), _made([["q"], ["k"]])
     (Scores(pairs='all', scale=0.5, width=0), (Vectors(which='q'), Vectors(which='k')))
     """
-    if told is None:
+    if parts is None:
         return None
-    if isinstance(told[0], list):
-        return tuple(_made(each) for each in told)  # type: ignore[misc]
-    return Scores(*told) if len(told) > 1 else Vectors(*told)
+    if isinstance(parts[0], list):
+        return tuple(_made(part) for part in parts)  # type: ignore[misc]
+    return Scores(*parts) if len(parts) > 1 else Vectors(*parts)
 
 
 def _sum(digest: bytes, about: str, shape: str, numbers: bytes) -> int:

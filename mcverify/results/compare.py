@@ -62,26 +62,28 @@ def compare(old: Results, new: Results) -> Comparison:
     comparison = Comparison(terms=_terms(old, new))
     verdicts = _verdicts(old), _verdicts(new)
     comparison.claims = len(verdicts[0].keys() & verdicts[1].keys())
-    _hold(comparison, *verdicts)
+    _compare_verdicts(comparison, *verdicts)
     cases = _cases(old, verdicts[0]), _cases(new, verdicts[1])
     both = cases[0].keys() & cases[1].keys()
     comparison.cases = len(both)
     whole = {claim for claim, _ in verdicts[0].keys() ^ verdicts[1].keys()}  # told of as a whole
-    _hold(comparison, *({key: row for key, row in each.items() if key[0] not in whole}
+    _compare_verdicts(comparison, *({key: row for key, row in each.items() if key[0] not in whole}
                    for each in cases))
     for key in sorted(both):
-        _hold_estimates(comparison, key, cases[0][key], cases[1][key])
+        _compare_estimates(comparison, key, cases[0][key], cases[1][key])
     comparison.differences.sort(key=lambda each: (each.claim, each.case))
     return comparison
 
 
-def _hold(comparison: Comparison, old: Mapping[Key, Row], new: Mapping[Key, Row]) -> None:
+def _compare_verdicts(
+    comparison: Comparison, old: Mapping[Key, Row], new: Mapping[Key, Row]
+) -> None:
     """Note what is there in one folder only, and other verdicts and declarations."""
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key)
         if before is None or after is None:
-            told = [row["verdict"] if row else "" for row in (before, after)]
-            comparison.differences.append(Difference(*key, "there", *told))
+            verdicts = [row["verdict"] if row else "" for row in (before, after)]
+            comparison.differences.append(Difference(*key, "there", *verdicts))
             continue
         for what, column in (("verdict", "verdict"), ("declared", "expected")):
             a, b = before.get(column, ""), after.get(column, "")
@@ -89,7 +91,7 @@ def _hold(comparison: Comparison, old: Mapping[Key, Row], new: Mapping[Key, Row]
                 comparison.differences.append(Difference(*key, what, a, b))
 
 
-def _hold_estimates(comparison: Comparison, key: Key, old: Row, new: Row) -> None:
+def _compare_estimates(comparison: Comparison, key: Key, old: Row, new: Row) -> None:
     comparison.rate += float(old["error_rate"]) + float(new["error_rate"])
     if old["seed"] == new["seed"]:
         comparison.same_draws += 1
@@ -107,8 +109,8 @@ def apart(old: Row, new: Row) -> bool:
     """
     (low, high), (other_low, other_high) = ((float(row["low"]), float(row["high"]))
                                             for row in (old, new))
-    gap, ends = max((other_low - high, (other_low, high)), (low - other_high, (low, other_high)))
-    return math.isfinite(gap) and gap > ROUNDING * sum(map(abs, ends))
+    return any(math.isfinite(b - a) and b - a > ROUNDING * (abs(a) + abs(b))
+               for a, b in ((high, other_low), (other_high, low)))
 
 
 def _interval(row: Row) -> str:

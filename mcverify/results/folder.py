@@ -115,7 +115,7 @@ class Results:
             "cases": cases,
             "seconds": round(seconds, 1),
             "python": platform.python_version(),
-            **{name: told for name in packages if (told := version_of(name))},
+            **{name: release for name in packages if (release := version_of(name))},
         }
         self._write(self.run, json.dumps(self.about() | about, indent=2) + "\n")
 

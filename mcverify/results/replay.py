@@ -32,9 +32,8 @@ class Replay:
                 for name in {**self.written, **now} if self.written.get(name) != now.get(name)]
 
     def __str__(self) -> str:
-        differences = self.differences
-        told = "; ".join(differences) if differences else "every digit is reproduced"
-        return f"row {self.row}, {self.finding.case}: {told}"
+        text = "; ".join(self.differences) or "every digit is reproduced"
+        return f"row {self.row}, {self.finding.case}: {text}"
 
 
 def replay(

@@ -294,7 +294,7 @@ def test_what_cannot_be_pickled_is_told():
     def spread(function, calls, on_begin=None):
         raise PicklingError("cannot pickle a lock")
 
-    [remark] = values.look(claim_on(), claim_on().cases(), spread, Watch())
+    [remark] = values.check(claim_on(), claim_on().cases(), spread, Watch())
     assert "cannot be taken to another process: PicklingError: cannot pickle" in remark.message
 
 
@@ -319,7 +319,7 @@ class Mine:
 
 def told(drawn, declared, d_k):
     """What is said of a law, by the part that is wrong."""
-    _, remarks = law_checks.look([claim_on(Mine(drawn, declared), d_k)], Watch())
+    _, remarks = law_checks.check([claim_on(Mine(drawn, declared), d_k)], Watch())
     return [remark.message.partition(": ")[2].partition(" along")[0] for remark in remarks]
 
 
