@@ -149,7 +149,8 @@ def _draw_measured(axes: "Axes", verdicts: "pd.Series[str]", places: pd.DataFram
             beyond = rows[known & np.isinf(places[end])]
             axes.plot([edge] * len(beyond), beyond, arrow, color=style["color"])
         axes.plot(places.estimate[known], rows[known], **style, ms=5.5)
-        axes.plot([0.02] * broken.sum(), rows[broken], **style, transform=axes.get_yaxis_transform())
+        axes.plot([0.02] * broken.sum(), rows[broken], **style,
+                  transform=axes.get_yaxis_transform())
 
 
 def _write_estimate(axes: "Axes", y: int, case: Mapping[Any, Any]) -> None:
