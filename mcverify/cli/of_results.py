@@ -49,14 +49,15 @@ def replay(
 def prune(files: to.SomeFiles = None, out: to.Kept = to.RESULTS) -> Exit:
     """Remove the results of claims that their files no longer have."""
     from mcverify.cli.selection import behind
+    from mcverify.results.origins import stale
 
     claims, faults = behind(out, files or ())
     if faults:
         return report_faults(faults)  # a claim of a broken file may be there after all
     with writing_to(out.folder), out.held():
-        stale = out.stale(claims)
-        out.forget(stale)
-    terminal.show(f"removed {', '.join(stale)}" if stale else "nothing to remove")
+        gone = stale(out, claims)
+        out.forget(gone)
+    terminal.show(f"removed {', '.join(gone)}" if gone else "nothing to remove")
     return Exit.AS_DECLARED
 
 

@@ -21,6 +21,7 @@ from mcverify.judge.finding import (
 )
 from mcverify.results.compare import Comparison
 from mcverify.results.folder import Results
+from mcverify.results.origins import namesakes
 from mcverify.statistic import Basis
 from mcverify.verdict import COLOURS, ERROR, Terms, Verdict, budget, overall
 
@@ -167,6 +168,6 @@ def about(claim: Claim, results: Results) -> str:
             f"[{row['claimed_low']}, {row['claimed_high']}], measured {row['estimate']} in "
             f"[{row['low']}, {row['high']}], {row['blocks']} blocks {row['reason']}".rstrip()
             for row in results.read(claim.name)]
-    if other := results.namesakes([claim])[claim]:
+    if other := namesakes(results, [claim]).get(claim):
         last = [f"    none; the results of this name are of the claim in {other}"]
     return "\n".join(lines + (last or [f"    none yet; `{run_command(claim)}` makes one"]))

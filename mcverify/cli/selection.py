@@ -12,6 +12,7 @@ from mcverify.declare.claim import Claim, statement_ids
 from mcverify.declare.discover import Found, packages, survey, themes
 from mcverify.declare.fault import UsageError
 from mcverify.results.folder import Results
+from mcverify.results.origins import files_of, namesakes
 from mcverify.results.reader import departure, outcome_of
 from mcverify.results.sources import why_changed
 
@@ -74,7 +75,7 @@ def behind(
 ) -> tuple[list[Claim], tuple[str, ...]]:
     """Of packages all claims, and those of the files that results are from, and of others."""
     homes = [home for _, home in packages().values()]
-    known = _joined(map(survey, [*homes, *map(Path, files), *results.claim_files()]))
+    known = _joined(map(survey, [*homes, *map(Path, files), *files_of(results)]))
     return list(known.claims), known.faults
 
 
@@ -92,8 +93,8 @@ def last_judged(
         raise UsageError(f"{results.folder}: holds no verdicts to choose by; make them with "
                          "`mcverify run`, or name their folder with --out")
     claims, faults = select(names) if names else behind(results)
-    others = results.namesakes(claims)
-    return [claim for claim in claims if (row := rows.get(claim.name)) and not others[claim]
+    others = namesakes(results, claims)
+    return [claim for claim in claims if (row := rows.get(claim.name)) and claim not in others
             and outcome in (None, outcome_of(row)) and (departure(row) or not failed)], faults
 
 

@@ -22,6 +22,7 @@ from mcverify.judge.run import run
 from mcverify.results.folder import Results
 from mcverify.results.journal import Journal
 from mcverify.results.ledger import ledger
+from mcverify.results.origins import check, stale
 from mcverify.results.sources import sources_of, sources_of_the_atlas
 from mcverify.verdict import Terms, Verdict, check_budget
 
@@ -98,7 +99,7 @@ class Suite:
 
     def _agree(self) -> None:
         """A folder keeps to the same terms from the first draw on."""
-        self.results.check(self.claims)
+        check(self.results, self.claims)
         known = {row["claim"] for row in self.results.read("verdicts") if row["blocks"] != "0"}
         self.spared = {claim for claim in self.claims if lacking(claim) and claim.name in known}
         made = self.results.made_with()
@@ -149,8 +150,8 @@ class Suite:
                  f"{', '.join(sorted(claim.name for claim in self.spared))}, which cannot be "
                  "measured here; choose another --out to have it written", stderr=True)
         files = {source(claim) for claim in self.judged if origin(claim) not in packages()}
-        if stale := self.results.stale(each for file in files for each in load(file).claims):
-            show(f"{self.results.folder} keeps results of {', '.join(stale)}, which its file no "
+        if gone := stale(self.results, (each for file in files for each in load(file).claims)):
+            show(f"{self.results.folder} keeps results of {', '.join(gone)}, which its file no "
                  "longer has; `mcverify prune` removes them", stderr=True)
         if complete:
             self._write_atlas()

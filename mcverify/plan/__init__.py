@@ -4,7 +4,7 @@ Two small chunks of each world tell what its draws and bodies cost, and how bloc
 where no results do. How many blocks it takes is foreseen as by a run itself after a look.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from threadpoolctl import threadpool_limits
@@ -14,11 +14,12 @@ from mcverify.judge.raised import described
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import Watch
 from mcverify.judge.world import World
-from mcverify.plan.blocks import Expected, Row, expected, of_intervals
+from mcverify.plan.blocks import Expected, expected, of_intervals
 from mcverify.plan.timing import ENOUGH, Stopwatch, Timed, more_blocks, of_law, time_world
 from mcverify.results.folder import Results
+from mcverify.results.origins import namesakes
 from mcverify.results.reader import CASES, read_rows
-from mcverify.results.rows import cell, settings_row
+from mcverify.results.rows import Row, row_of
 from mcverify.verdict import Terms
 
 NUMBER = 8  # bytes
@@ -145,23 +146,18 @@ def _alike(made: Terms | None, terms: Terms) -> bool:
     return made is not None and replace(made, seed=terms.seed) == terms
 
 
-def _rows(claims: Iterable[Claim], results: Results) -> dict[Case, Row]:
+def _rows(claims: Collection[Claim], results: Results) -> dict[Case, Row]:
     """The rows of results, by their cases."""
-    controls: dict[str, Row] = {row["case"]: row for row in results.read("controls")}
+    controls: dict[str, list[Row]] = {}
+    for row in results.read("controls"):
+        controls.setdefault(row["claim"], []).append(row)
     by_case: dict[Case, Row] = {}
-    for claim, other in results.namesakes(claims).items():
-        if other:
-            continue
+    for claim in {*claims} - {*namesakes(results, claims)}:
         file = results.file(claim.name)
         rows = read_rows(file, CASES) if file.exists() else []
-        for case in claim.cases():
-            about = settings_row(case).items()
-            for row in rows:
-                if about <= row.items():
-                    by_case[case] = row
-        for case in claim.control_cases():
-            if cell(case) in controls:
-                by_case[case] = controls[cell(case)]
+        for case in claim.all_cases():
+            if known := row_of(case, controls.get(claim.name, ()) if case.control else rows):
+                by_case[case] = known
     return by_case
 
 

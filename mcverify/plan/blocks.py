@@ -1,7 +1,6 @@
 """How many blocks a case will take, by results of it or by a few blocks, and what stays open."""
 
 import math
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from mcverify.judge.known import known_values
 from mcverify.judge.trial import Trial
 from mcverify.judge.watch import end_of_look
 from mcverify.plan.timing import Stopwatch, Timed
+from mcverify.results.rows import Row
 from mcverify.statistic import Basis, Estimate
 from mcverify.statistic.studentised import CALIBRATED_FROM
 from mcverify.verdict import FIRST_LOOK, Verdict
@@ -22,8 +22,6 @@ REPEATED = (CALIBRATED_FROM, 2**12, 2**14)  # rows that a chunk's are repeated t
 MEASURED = 2**10  # rows at most, of which an interval is timed
 LIKELY = 3.0  # standard errors by which a true claim's estimate may be off its middle
 AT_AN_EDGE = 2.0  # standard errors
-
-Row = Mapping[str, str]
 
 
 class Expected(NamedTuple):

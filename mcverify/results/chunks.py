@@ -37,7 +37,6 @@ class Chunks:
 
     def __init__(self, file: Path, key: Callable[[Case], bytes]) -> None:
         self.file, self.key = file, key
-        self.keys: dict[Case, bytes] = {}
         self.fresh: dict[bytes, list[tuple[Any, ...]]] = {}  # rows that are not written yet
         self.decided: list[tuple[bytes]] = []  # keys of rows that may go
         self.left: set[bytes] = set()  # keys of what an interrupted run has left
@@ -60,7 +59,7 @@ class Chunks:
     def _take_up(self, cases: Iterable[Case]) -> None:
         if not self.file.exists():
             return
-        known = {self._key(case) for case in cases}
+        known = {self.key(case) for case in cases}
         with suppress(sqlite3.Error):
             left = {key for key, in self._opened().execute("SELECT DISTINCT key FROM chunk")}
             self.left, self.decided = left & known, [(key,) for key in left - known]
@@ -70,12 +69,12 @@ class Chunks:
 
     def recall(self, case: Case, first: int, blocks: int) -> tuple[bytes, Outcome] | None:
         """The digest of a chunk's draws, and what they gave for a case; None if it is not known."""
-        if self.database is None or self._key(case) not in self.left:
+        if self.database is None or self.key(case) not in self.left:
             return None
         try:
             row = self.database.execute(
                 "SELECT digest, about, shape, numbers, sum FROM chunk "
-                "WHERE key = ? AND first = ? AND blocks = ?", (self._key(case), first, blocks)
+                "WHERE key = ? AND first = ? AND blocks = ?", (self.key(case), first, blocks)
             ).fetchone()
             return _read(*row) if row and _sum(*row[:-1]) == row[-1] else None
         except (sqlite3.Error, TypeError, ValueError):
@@ -86,13 +85,13 @@ class Chunks:
         """Hold what a chunk gave, which took so long, until it is time to write."""
         self.seconds += seconds
         for case, outcome in outcomes if self.usable else ():
-            key = self._key(case)
+            key = self.key(case)
             self.fresh.setdefault(key, []).append((key, first, blocks, digest, outcome))
             self.numbers += numbers_in(outcome)
 
     def drop(self, case: Case) -> None:
         """The case is decided: its chunks are not needed any more."""
-        key = self._key(case)
+        key = self.key(case)
         self.fresh.pop(key, None)
         if self.database is not None:
             self.decided.append((key,))
@@ -122,11 +121,6 @@ class Chunks:
         if self.database is not None:
             self.database.close()
             self.database = None
-
-    def _key(self, case: Case) -> bytes:
-        if case not in self.keys:
-            self.keys[case] = self.key(case)
-        return self.keys[case]
 
     def _opened(self) -> sqlite3.Connection:
         if self.database is None:

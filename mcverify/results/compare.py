@@ -8,9 +8,9 @@ from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import COLUMNS
 from mcverify.results.folder import Results
 from mcverify.results.reader import CASES, check_count, read_rows
+from mcverify.results.rows import Row
 
 ROUNDING = 5e-6  # of a number with six significant digits, in proportion
-Row = Mapping[str, str]
 Key = tuple[str, str]  # a claim and a case of it, "" for the claim itself
 
 

@@ -25,7 +25,6 @@ from mcverify.results.rows import (
     cell,
     control_row,
     csv_text,
-    origin_from,
     verdict_row,
 )
 from mcverify.verdict import Terms
@@ -164,42 +163,6 @@ class Results:
                 if row["claim"] == table:
                     check_count(file, len(rows), int(row["cases"]))
         return rows
-
-    def check(self, claims: Iterable[Claim]) -> None:
-        """Raise ValueError if these claims may not be judged into the folder.
-
-        So it is if a table that is read again is damaged (DamagedError), or holds the results of
-        another claim of one of their names.
-        """
-        self.read("controls")
-        for claim, other in self.namesakes(claims).items():
-            if other:
-                raise ValueError(f"{claim.name}: {self.folder} holds the results of the claim of "
-                                 f"this name in {other}; rename one, or choose another --out")
-
-    def namesakes(self, claims: Iterable[Claim]) -> dict[Claim, str]:
-        """Where another claim comes from that results of a claim's name are of; "" if none."""
-        known = self._origins()
-        return {claim: other if other != origin_from(claim, self.home) else ""
-                for claim in claims for other in [known.get(claim.name, "")]}
-
-    def _origins(self) -> dict[str, str]:
-        """Where the claims in verdicts.csv come from, by their names."""
-        return {row["claim"]: row.get("origin", "") for row in self.read("verdicts")}
-
-    def claim_files(self) -> list[Path]:
-        """The files outside of packages that claims in verdicts.csv come from and that exist."""
-        files = {self.home / origin for origin in self._origins().values()
-                 if origin.endswith(".py")}
-        return sorted(file for file in files if file.is_file())
-
-    def stale(self, claims: Iterable[Claim]) -> list[str]:
-        """The names in verdicts.csv that the origins of these claims no longer have."""
-        names: dict[str, set[str]] = {}
-        for claim in claims:
-            names.setdefault(origin_from(claim, self.home), set()).add(claim.name)
-        return [name for name, origin in self._origins().items()
-                if name not in names.get(origin, {name})]
 
     def made_with(self) -> Terms | None:
         """The terms that the folder keeps to; None for a new folder.

@@ -11,8 +11,9 @@ from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.judge.watch import Watch
 from mcverify.results.folder import Results
+from mcverify.results.origins import namesakes
 from mcverify.results.reader import CASES, read_rows
-from mcverify.results.rows import case_row, cell, control_row, settings_row
+from mcverify.results.rows import case_row, control_row, row_of
 from mcverify.verdict import Terms
 
 
@@ -83,13 +84,12 @@ def _case(file: Path, known: Mapping[str, Claim], row: dict[str, str]) -> Case:
         raise ValueError(f"{file}: no known claim is named {name}; name the Python file that it "
                          "stands in as well")
     claim = known[name]
-    if other := _home(file).namesakes([claim])[claim]:
+    if other := namesakes(_home(file), [claim]).get(claim):
         raise ValueError(f"{file}: holds the results of the claim of this name in {other}; name "
                          "that file as well")
     for case in claim.control_cases() if controls else claim.cases():
-        about = {"case": cell(case)} if controls else settings_row(case)
-        if {name: row.get(name) for name in about} == about:
+        if row_of(case, [row]):
             return case
-    about = {name: value for name, value in row.items() if name not in COLUMNS}
+    settings = {name: value for name, value in row.items() if name not in COLUMNS}
     raise ValueError(f"{claim.name}: its grid has no case with the settings of the row "
-                     f"{about}; the claim has changed since")
+                     f"{settings}; the claim has changed since")

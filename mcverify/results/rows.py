@@ -4,7 +4,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import Finding
 from mcverify.verdict import Verdict, overall
 
+Row = Mapping[str, str]
 VERDICT_COLUMNS = ("claim", "sentence", "decides", "expected", "verdict", "cases", "confirmed",
                    "refuted", "inconclusive", "errors", "blocks", "detects", "controls",
                    "controls_refuted", "basis", "origin")
@@ -46,6 +47,12 @@ def settings_row(case: Case) -> dict[str, str]:
     own = dict(case.settings)
     names = dict.fromkeys(name for other in case.claim.cases() for name, _ in other.settings)
     return {name: cell(own[name]) if name in own else "" for name in names}
+
+
+def row_of(case: Case, rows: Iterable[Row]) -> Row | None:
+    """The row of a case in its claim's table or, of a near miss, in controls.csv."""
+    identity = ({"case": cell(case)} if case.control else settings_row(case)).items()
+    return next((row for row in rows if identity <= row.items()), None)
 
 
 def cell(value: Any) -> str:
