@@ -151,7 +151,7 @@ def read_outputs(paths: Sequence[str], names: Sequence[str] | None, mask: str | 
 def text(frame: pd.DataFrame) -> str:
     """The fit of each head in a line."""
     return "\n".join(f"scale of the outputs, head {row.head}: "
-                     f"{row.reason or f'{row.scale:.6g}, {_note(row)}'}{_overflow(row)}"
+                     f"{'' if row.reason else f'{row.scale:.6g}, '}{_note(row)}"
                      for row in frame.itertuples())
 
 
@@ -160,12 +160,9 @@ def as_quantities(frame: pd.DataFrame, d_k: int) -> pd.DataFrame:
     return pd.DataFrame([
         {"head": row.head, "quantity": "scale of the outputs", "formula": "softmax(s·q·k)·v",
          "value": row.scale, "textbook": d_k**-0.5,
-         "note": (row.reason or _note(row)) + _overflow(row)} for row in frame.itertuples()])
+         "note": _note(row)} for row in frame.itertuples()])
 
 
 def _note(row: Any) -> str:
-    return f"mask {row.mask}, leaves {row.left:.1g} of their length over"
-
-
-def _overflow(row: Any) -> str:
-    return f"; {row.overflows} products overflow float16" if row.overflows else ""
+    overflow = f"; {row.overflows} products overflow float16" if row.overflows else ""
+    return (row.reason or f"mask {row.mask}, leaves {row.left:.1g} of their length over") + overflow

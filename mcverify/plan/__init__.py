@@ -153,8 +153,7 @@ def _rows(claims: Collection[Claim], results: Results) -> dict[Case, Row]:
         controls.setdefault(row["claim"], []).append(row)
     by_case: dict[Case, Row] = {}
     for claim in {*claims} - {*namesakes(results, claims)}:
-        file = results.file(claim.name)
-        rows = read_rows(file, CASES) if file.exists() else []
+        rows = read_rows(results.file(claim.name), CASES)
         for case in claim.all_cases():
             if known := row_of(case, controls.get(claim.name, ()) if case.control else rows):
                 by_case[case] = known

@@ -37,14 +37,11 @@ STYLE: dict[Any, Any] = {
 
 def read(results: Results, name: str, texts: Iterable[str], numbers: Iterable[str]) -> pd.DataFrame:
     """A table with at least these columns; UsageError if it is not there, or damaged."""
-    rows, file = results.read(name), results.file(name)
+    rows, file = results.read(name, (*texts, *numbers)), results.file(name)
     if not rows:
         wrong = "has no rows" if file.exists() else "no such table"
         raise UsageError(f"{file}: {wrong}; run `mcverify run` first")
     frame = pd.DataFrame(rows)
-    for column in (*texts, *numbers):
-        if column not in frame:
-            raise DamagedError(file, f"has no column {column}")
     try:
         return frame.assign(**{name: [float(text) for text in frame[name]] for name in numbers})
     except ValueError as error:

@@ -66,7 +66,7 @@ def probe(
     said = None if declared is None else (str(declared), value_of(str(declared), names))
     expected = None if bias is None else _bias(bias, sizes)
     try:
-        return _found(Caller(attend, sizes, dtype, axes), names, said, expected, seed)
+        return _measured(Caller(attend, sizes, dtype, axes), names, said, expected, seed)
     except CannotProbe as error:
         return Probe(reason=str(error), declared=said)
 
@@ -94,7 +94,7 @@ def _bias(bias: ArrayLike, sizes: Sizes) -> Array:
                          f"keys) = {wanted}; pass tokens=, or cut it to those") from None
 
 
-def _found(caller: Caller, names: dict[str, float], said: tuple[str, float] | None,
+def _measured(caller: Caller, names: dict[str, float], said: tuple[str, float] | None,
            expected: Array | None, seed: int) -> Probe:
     rng = np.random.default_rng(seed)
     at_zero = equal_logits(caller)

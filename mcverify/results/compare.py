@@ -132,7 +132,7 @@ def _cases(results: Results, verdicts: Mapping[Key, Row]) -> dict[Key, Row]:
         (row["claim"], row["case"]): row for row in results.read("controls")}
     for (claim, _), verdict in verdicts.items():
         file = results.file(claim)
-        rows = read_rows(file, CASES) if file.exists() else []
+        rows = read_rows(file, CASES)
         check_count(file, len(rows), int(verdict["cases"]))
         for row in rows:  # a setting that only other cases have is empty
             settings = [f"{name}:{value}" for name, value in row.items()

@@ -149,15 +149,15 @@ class Results:
         folder = self.folder if table in RESERVED and table != ATLAS else self.claims
         return folder / f"{table}.csv"
 
-    def read(self, table: str) -> list[dict[str, str]]:
+    def read(self, table: str, columns: Iterable[str] = ()) -> list[dict[str, str]]:
         """The rows of a table or, by a claim's name, of its file; none if it is not there.
 
-        DamagedError if it is not whole, or has not as many cases as verdicts.csv tells of.
+        DamagedError if it is not whole, lacks one of these columns or of those that every such
+        table has, or has not as many cases as verdicts.csv tells of.
         """
         file = self.file(table)
-        columns = TABLES.get(table, () if table in RESERVED else CASES)
-        rows = read_rows(file, [name for name in columns if name not in NEWER]
-                         ) if file.exists() else []
+        usual = TABLES.get(table, () if table in RESERVED else CASES)
+        rows = read_rows(file, [*(name for name in usual if name not in NEWER), *columns])
         if table not in RESERVED:
             for row in self.read("verdicts"):
                 if row["claim"] == table:

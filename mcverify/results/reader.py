@@ -26,8 +26,12 @@ class DamagedError(UsageError, ValueError):
 
 
 def read_rows(file: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
-    """The rows of a table, all cells as texts; DamagedError unless it is whole and has the columns.
+    """The rows of a table, all cells as texts; none if it is not there.
+
+    DamagedError unless it is whole and has the columns.
     """
+    if not file.exists():
+        return []
     try:
         text = file.read_bytes().decode("utf-8-sig")
         lines = [*filter(None, csv.reader(io.StringIO(text, newline="")))]
