@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -32,37 +32,31 @@ def table(frame: pd.DataFrame) -> str:
 
 def _of_quantities(frame: pd.DataFrame) -> str:
     columns = {
-        "quantity": list(frame.quantity),
-        "value": [_digits(x) for x in frame.value],
-        "estimate": [_digits(x) for x in frame.estimate],
+        "quantity": frame.quantity,
+        "value": frame.value.map(_digits),
+        "estimate": frame.estimate.map(_digits),
         "interval": [_interval(*numbers) for numbers in
                      zip(frame.low, frame.high, frame.stderr, strict=True)],
-        "textbook": [within or _digits(x) for within, x in
-                     zip(frame.within, frame.textbook, strict=True)],
-        "verdict": list(frame.verdict),
+        "textbook": frame.within.mask(frame.within == "", frame.textbook.map(_digits)),
+        "verdict": frame.verdict,
     }
-    notes: dict[str, list[str]] = {}
-    for quantity, note in zip(frame.quantity, frame.note, strict=True):
-        notes.setdefault(note, []).append(quantity)
-    told = [f"{', '.join(quantities)}: {note}" for note, quantities in notes.items() if note]
+    notes = frame.groupby("note", sort=False).quantity.agg(", ".join)
+    told = [f"{quantities}: {note}" for note, quantities in notes.items() if note]
     few = [f"{text}; ± is a standard error" for text in _too_few(frame)]
     return "\n".join([*_lines(columns, ("value", "estimate")), "", *_wrapped(few + told)])
 
 
 def _of_heads(frame: pd.DataFrame) -> str:
-    heads = [rows.set_index("quantity") for _, rows in frame.groupby("head")]
-
-    def values(quantity: str) -> list[str]:
-        return [_digits(rows.value[quantity]) for rows in heads]
-
+    heads = frame.set_index(["head", "quantity"]).unstack()
+    values, marks = heads["value"].map(_digits), heads["verdict"].replace(MARKS)
     columns = {
-        "head": [str(head) for head in frame["head"].unique()],
-        "Var/d_k": values("Var/d_k, measured"),
-        "by means": values("Var/d_k by means"),
-        "scale": values("scale for unit variance"),
-        "entropy": values("entropy at 1/√d_k"),
-        **{name: ["/".join(MARKS[rows.verdict[quantity]] for quantity in quantities)
-                  for rows in heads] for name, quantities in ASSUMED.items()},
+        "head": values.index.map(str),
+        "Var/d_k": values["Var/d_k, measured"],
+        "by means": values["Var/d_k by means"],
+        "scale": values["scale for unit variance"],
+        "entropy": values["entropy at 1/√d_k"],
+        **{name: marks[[*quantities]].agg("/".join, axis=1)
+           for name, quantities in ASSUMED.items()},
     }
     legend = ["Var/d_k: Var(q·k)/d_k as measured, and by the formula that knows means and "
               "covariances; scale: what gives q·k unit variance; entropy: mean of H/ln n at 1/√d_k",
@@ -85,7 +79,7 @@ def _wrapped(notes: Sequence[str]) -> list[str]:
             for line in textwrap.wrap(note, WIDTH, subsequent_indent="  ")]
 
 
-def _lines(columns: Mapping[str, list[str]], numbers: Sequence[str]) -> list[str]:
+def _lines(columns: Mapping[str, Iterable[str]], numbers: Sequence[str]) -> list[str]:
     widths = {name: max(len(name), *map(len, cells)) for name, cells in columns.items()}
     return ["  ".join(cell.rjust(widths[name]) if name in numbers else cell.ljust(widths[name])
                       for name, cell in zip(columns, line, strict=True)).rstrip()

@@ -4,19 +4,25 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mcverify.declare.rules import COLUMNS
-from mcverify.plot.page import MARKERS, PAGE, ROW, is_wide, picture, power_of_ten, read
+from mcverify.plot.page import (
+    MARKERS,
+    PAGE,
+    ROW,
+    Axes,
+    Figure,
+    is_wide,
+    picture,
+    power_of_ten,
+    read,
+)
 from mcverify.results.folder import Results
 from mcverify.verdict import ERROR
-
-if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST = 100  # cases in one picture; Agg draws no picture over 65 535 dots
 PLACES = ["estimate", "low", "high", "claimed_low", "claimed_high"]
@@ -78,7 +84,7 @@ def _forest(file: Path, title: str, fixed: str, labels: list[str], cases: pd.Dat
     return file
 
 
-def _set_axis(axes: "Axes", cases: pd.DataFrame) -> pd.DataFrame:
+def _set_axis(axes: Axes, cases: pd.DataFrame) -> pd.DataFrame:
     """Set the axis of values; returns the numbers of the cases as places on it.
 
     Claimed values that differ by factors, with margins of per cents, share no axis on which both
@@ -109,7 +115,7 @@ def _ends(places: pd.DataFrame) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
 
-def _set_axis_of_margins(axes: "Axes", low: float, high: float) -> None:
+def _set_axis_of_margins(axes: Axes, low: float, high: float) -> None:
     """Linear; logarithmic beyond 2 if a measured value is far off."""
     if max(-low, high) <= 6:
         axes.set_xlim(low - 0.25, high + 0.25)
@@ -126,7 +132,7 @@ def _set_axis_of_margins(axes: "Axes", low: float, high: float) -> None:
     axes.minorticks_off()
 
 
-def _draw_claimed(axes: "Axes", places: pd.DataFrame) -> None:
+def _draw_claimed(axes: Axes, places: pd.DataFrame) -> None:
     """The claimed intervals as bands, kind after kind, which is quicker than case after case."""
     rows, seen = np.arange(len(places)), places.clip(*axes.get_xlim())
     known = places.claimed_low.notna()
@@ -137,7 +143,7 @@ def _draw_claimed(axes: "Axes", places: pd.DataFrame) -> None:
         axes.vlines(seen[edge][drawn], rows[drawn] - 0.5, rows[drawn] + 0.5, color="0.55", lw=1)
 
 
-def _draw_measured(axes: "Axes", verdicts: "pd.Series[str]", places: pd.DataFrame) -> None:
+def _draw_measured(axes: Axes, verdicts: "pd.Series[str]", places: pd.DataFrame) -> None:
     """The measured intervals and estimates; a mark at the left edge if there is no estimate."""
     rows, (left, right) = np.arange(len(places)), axes.get_xlim()
     seen = places.clip(left, right)
@@ -153,7 +159,7 @@ def _draw_measured(axes: "Axes", verdicts: "pd.Series[str]", places: pd.DataFram
                   transform=axes.get_yaxis_transform())
 
 
-def _write_estimate(axes: "Axes", y: int, case: Mapping[Any, Any]) -> None:
+def _write_estimate(axes: Axes, y: int, case: Mapping[Any, Any]) -> None:
     """Beside a row its estimate, or in it why there is none, and whether it is as declared."""
     beside: dict[str, Any] = {"va": "center", "transform": axes.get_yaxis_transform()}
     text = "" if case["verdict"] == case["expected"] else "not as declared"
@@ -167,7 +173,7 @@ def _write_estimate(axes: "Axes", y: int, case: Mapping[Any, Any]) -> None:
     axes.text(1.02, y, text.strip(), **beside)
 
 
-def _legend(figure: "Figure", verdicts: set[str]) -> None:
+def _legend(figure: Figure, verdicts: set[str]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -3,13 +3,9 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mcverify.plot.page import is_wide, picture
+from mcverify.plot.page import Axes, is_wide, picture
 from mcverify.statistic.estimate import Estimate
-
-if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
-    from matplotlib.axes import Axes
 
 Curves = Mapping[str, Sequence[Estimate]]
 
@@ -52,7 +48,7 @@ def draw_curve(
 
 
 def _draw(
-    axes: "Axes", values: Sequence[float], curve: Sequence[Estimate], marker: str, label: str
+    axes: Axes, values: Sequence[float], curve: Sequence[Estimate], marker: str, label: str
 ) -> None:
     heights = [estimate.value for estimate in curve]
     known = any(map(math.isfinite, heights))
@@ -65,7 +61,7 @@ def _draw(
             axes.plot(value, estimate.value, marker, color=line.get_color(), mfc="white")
 
 
-def _set_scales(axes: "Axes", values: Sequence[float], curves: Curves) -> None:
+def _set_scales(axes: Axes, values: Sequence[float], curves: Curves) -> None:
     if is_wide(height for curve in curves.values() for estimate in curve
                for height in (estimate.value, estimate.low, estimate.high)):
         axes.set_yscale("log")

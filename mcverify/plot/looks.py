@@ -1,13 +1,9 @@
 """Sketch how a verdict is made: a measured interval narrows, look by look, on a claimed one."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mcverify.plot.page import MARKERS, picture
+from mcverify.plot.page import MARKERS, Axes, picture
 from mcverify.verdict import LOOKS, Verdict, judge, looks
-
-if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
-    from matplotlib.axes import Axes
 
 CLAIMED = (-1.0, 1.0)
 # What is told, where the measured intervals lie, and where the truth lies.
@@ -33,7 +29,7 @@ def draw_looks(folder: Path, kind: str = ".png") -> Path:
     return file
 
 
-def _sketch(axes: "Axes", middle: float, truth: float) -> None:
+def _sketch(axes: Axes, middle: float, truth: float) -> None:
     """Intervals until a verdict, whose mark and word stand at the last."""
     axes.axhspan(*CLAIMED, color="0.85", lw=0, zorder=0)
     axes.axhline(truth, color="0.3", lw=1, ls=":", zorder=1)

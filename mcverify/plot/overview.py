@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from mcverify.declare.claim import statement_ids
-from mcverify.plot.page import MARKERS, ROW, picture, read
+from mcverify.plot.page import MARKERS, ROW, Axes, picture, read
 from mcverify.results.folder import Results
 from mcverify.results.ledger import SIGNS, ledger_of
 from mcverify.verdict import COLOURS, ERROR
-
-if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
-    from matplotlib.axes import Axes
 
 COLUMNS = 3
 ACROSS = 11  # marks in a line of a column; the others stand in lines below it
@@ -78,12 +75,12 @@ def _lines(frame: pd.DataFrame, judgements: dict[str, str]) -> Lines:
             for name, rows in deciding.items() for start in range(0, max(len(rows), 1), ACROSS)]
 
 
-def _mark(axes: "Axes", x: float, y: float, verdict: str, wrong: bool) -> None:
+def _mark(axes: Axes, x: float, y: float, verdict: str, wrong: bool) -> None:
     ring = {"markeredgecolor": "black", "markeredgewidth": 1.5} if wrong else {}
     axes.plot(x, y, **MARKERS[verdict] | ring, markersize=5)
 
 
-def _legend(axes: "Axes", frame: pd.DataFrame) -> None:
+def _legend(axes: Axes, frame: pd.DataFrame) -> None:
     counts = frame.verdict.value_counts()
     handles = [axes.plot([], [], **style, ls="", label=f"{verdict} {counts[verdict]}")[0]
                for verdict, style in MARKERS.items() if verdict in counts]

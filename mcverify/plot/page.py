@@ -14,7 +14,10 @@ from mcverify.results.reader import DamagedError
 from mcverify.verdict import COLOURS, ERROR
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Axes = Figure = Any
 
 # Of lines, which the colour-blind can tell apart.
 BLUE, VERMILLION = COLOURS["CONFIRMED"], COLOURS["REFUTED"]
@@ -72,20 +75,20 @@ def power_of_ten(x: float) -> str:
 def picture(
     file: Path, height: float, width: float = PAGE,
     layout: Literal["constrained"] | None = "constrained",
-) -> Iterator["Figure"]:
+) -> Iterator[Figure]:
     """A figure that is written to the file, PNG or SVG; the settings of others stay as they are.
 
     UsageError if matplotlib is missing or the file cannot be written.
     """
     try:
+        from matplotlib import figure as figures  # not pyplot, which keeps a state
         from matplotlib import rc_context
-        from matplotlib.figure import Figure  # not pyplot, which keeps a state and seeks a display
     except ModuleNotFoundError as error:
         raise UsageError("plot: matplotlib is not installed; run `pip install 'mcverify[plot]'`"
                          ) from error
     # The style is on also while saving, when ticks are made that come into view.
     with rc_context(STYLE | {"svg.hashsalt": file.stem}):
-        figure = Figure(figsize=(width, height), layout=layout)
+        figure = figures.Figure(figsize=(width, height), layout=layout)
         yield figure
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -3,22 +3,17 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from mcverify.declare.fault import UsageError
 from mcverify.declare.rules import ATLAS
-from mcverify.plot.page import BLUE, VERMILLION, picture, read
+from mcverify.plot.page import BLUE, VERMILLION, Axes, Figure, picture, read
 from mcverify.results.folder import Results
 from mcverify.theory import softmax
 
-if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    Colour = tuple[float, ...]
+Colour = tuple[float, ...]
 
 SCALES = {"none": "unscaled: falls", "sqrt": "divided by √d_k: flat",
           "full": "divided by d_k: rises"}
@@ -43,7 +38,7 @@ def draw_saturation(results: Results, folder: Path, kind: str = ".png") -> Itera
         yield file
 
 
-def _entropies(figure: "Figure", atlas: pd.DataFrame) -> None:
+def _entropies(figure: Figure, atlas: pd.DataFrame) -> None:
     """Three panels: what is left of the entropy, unscaled and scaled, over d_k."""
     panels = figure.subplots(1, len(SCALES), sharey=True)
     for axes, (scale, title) in zip(panels, SCALES.items(), strict=True):
@@ -63,7 +58,7 @@ def _entropies(figure: "Figure", atlas: pd.DataFrame) -> None:
     figure.supxlabel("width d_k of queries and keys", fontsize=9)
 
 
-def _entropy_lines(axes: "Axes", atlas: pd.DataFrame) -> list[tuple[float, float, int, "Colour"]]:
+def _entropy_lines(axes: Axes, atlas: pd.DataFrame) -> list[tuple[float, float, int, Colour]]:
     """A line of each number of keys; where each ends, with its number and colour."""
     from matplotlib import colormaps
 
@@ -79,7 +74,7 @@ def _entropy_lines(axes: "Axes", atlas: pd.DataFrame) -> list[tuple[float, float
     return ends
 
 
-def _label_ends(axes: "Axes", ends: list[tuple[float, float, int, "Colour"]]) -> None:
+def _label_ends(axes: Axes, ends: list[tuple[float, float, int, Colour]]) -> None:
     """Write the number of keys at the end of each line, a line of text apart."""
     gap = 0.065
     middle = sum(y for _, y, _, _ in ends) / max(len(ends), 1)
@@ -92,7 +87,7 @@ def _label_ends(axes: "Axes", ends: list[tuple[float, float, int, "Colour"]]) ->
                           "shrinkA": 0, "shrinkB": 3})
 
 
-def _doubling(axes: "Axes", values: "pd.Series[float]", every: int = 2) -> None:
+def _doubling(axes: Axes, values: "pd.Series[float]", every: int = 2) -> None:
     """A logarithmic axis whose ticks are some of the values themselves."""
     ticks = sorted(set(values))
     axes.set_xscale("log", base=2)
@@ -103,7 +98,7 @@ def _doubling(axes: "Axes", values: "pd.Series[float]", every: int = 2) -> None:
 # --- Jacobian -----------------------------------------------------------------------------------
 
 
-def _norms(figure: "Figure", atlas: pd.DataFrame) -> None:
+def _norms(figure: Figure, atlas: pd.DataFrame) -> None:
     """Mean and median of the Jacobian's norm: two keys over d_k, and one d_k over the keys."""
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": (1.1, 1)})
     two, wide = atlas[atlas["keys"] == 2], atlas[atlas["d_k"] == WIDTH_OF_JACOBIAN]
@@ -125,7 +120,7 @@ def _norms(figure: "Figure", atlas: pd.DataFrame) -> None:
     _mark_crossing(right, wide)
 
 
-def _norm_points(axes: "Axes", x: "pd.Series[float]", line: pd.DataFrame,
+def _norm_points(axes: Axes, x: "pd.Series[float]", line: pd.DataFrame,
                  style: tuple[str, str, str, str]) -> None:
     marker, colour, of_mean, of_median = style
     axes.errorbar(x, line["frobenius_mean"], 2 * line["frobenius_mean_stderr"], fmt=marker,
@@ -133,7 +128,7 @@ def _norm_points(axes: "Axes", x: "pd.Series[float]", line: pd.DataFrame,
     axes.plot(x, line["frobenius_median"], marker, color=colour, mfc="white", ls=of_median)
 
 
-def _exact_norms(axes: "Axes", widths: "pd.Series[float]", scale: str, colour: str) -> None:
+def _exact_norms(axes: Axes, widths: "pd.Series[float]", scale: str, colour: str) -> None:
     """The curves through the points of two keys, whose norm is 2p(1 − p)."""
     d_k = np.geomspace(min(widths), max(widths), 31)
     for of, style in ((softmax.two_key_product, "-"), (softmax.two_key_product_median, "--")):
@@ -141,7 +136,7 @@ def _exact_norms(axes: "Axes", widths: "pd.Series[float]", scale: str, colour: s
         axes.plot(d_k, exact, style, color=colour, zorder=1.5)
 
 
-def _label_norms(left: "Axes", right: "Axes") -> None:
+def _label_norms(left: Axes, right: Axes) -> None:
     """Names at the curves, at places in the panel where the exact curves leave room."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import LogLocator
@@ -163,7 +158,7 @@ def _label_norms(left: "Axes", right: "Axes") -> None:
                  ["mean, ± 2 standard errors", "median"], loc="lower right", frameon=False)
 
 
-def _mark_crossing(axes: "Axes", wide: pd.DataFrame) -> None:
+def _mark_crossing(axes: Axes, wide: pd.DataFrame) -> None:
     """Mark the number of keys from which the unscaled mean exceeds the scaled one, if any."""
     mean = wide.pivot(index="keys", columns="scale", values="frobenius_mean")
     above = np.log(mean["none"] / mean["sqrt"])
