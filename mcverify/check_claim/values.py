@@ -20,7 +20,7 @@ from mcverify.judge.randomness import GlobalRandomness
 from mcverify.judge.reference import Reference, refer, resolve
 from mcverify.judge.sample import sample
 from mcverify.judge.watch import Watch
-from mcverify.judge.worker import Killed, note_step
+from mcverify.judge.worker import Killed, note_step, noting
 from mcverify.judge.world import world_of
 from mcverify.laws import Law
 from mcverify.statistic.jackknife import wrong_influence
@@ -97,7 +97,8 @@ def elsewhere(references: list[Reference]) -> list[dict[str, Any]] | str:
     numbers = []
     for step, reference in enumerate(references):
         note_step(step)
-        numbers.append(_numbers(resolve(reference)))
+        with noting([-1.0, 0.0]):  # the steps of a sample are no cases
+            numbers.append(_numbers(resolve(reference)))
     return numbers
 
 
