@@ -14,7 +14,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mcverify import attention, laws, theory
-    from mcverify.declare.claim import Claim, claim
+    from mcverify.declare.claim import Claim
+    from mcverify.declare.decorator import claim
     from mcverify.declare.discover import discover
     from mcverify.declare.grid import grid
     from mcverify.declare.prediction import absolute, printed, relative
@@ -53,7 +54,7 @@ _HOMES = {
     "agree": "probing.agree",
     "assert_attention": "probing.expect",
     "check": "judge.check",
-    "claim": "declare.claim",
+    "claim": "declare.decorator",
     "discover": "declare.discover",
     "grid": "declare.grid",
     "load": "results.load",

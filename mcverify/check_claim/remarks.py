@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mcverify.declare.claim import Claim
-from mcverify.declare.discover import source
+from mcverify.declare.origins import source
 
 PROBLEM = "problem"  # a rule is broken; a run would fail, or its verdict would mean nothing
 WARNING = "warning"  # a run may not decide it, or may not mean what it seems to

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from mcverify.cli.terminal import console, show
 from mcverify.declare.claim import Claim
-from mcverify.declare.discover import origin, source
+from mcverify.declare.origins import origin, source
 from mcverify.declare.text import printable
 from mcverify.judge.finding import (
     Finding,

@@ -9,8 +9,10 @@ from pathlib import Path
 from mcverify.cli.options import claim_files
 from mcverify.cli.terminal import show
 from mcverify.declare.claim import Claim, statement_ids
-from mcverify.declare.discover import Found, packages, survey, themes
+from mcverify.declare.discover import survey
 from mcverify.declare.fault import UsageError
+from mcverify.declare.loading import Loaded
+from mcverify.declare.origins import packages, themes
 from mcverify.results.folder import Results
 from mcverify.results.origins import files_of, namesakes
 from mcverify.results.reader import departure, outcome_of
@@ -56,9 +58,9 @@ def select(
     return claims, known.faults
 
 
-def _joined(parts: Iterable[Found]) -> Found:
+def _joined(parts: Iterable[Loaded]) -> Loaded:
     parts = list(parts)
-    return Found(tuple(dict.fromkeys(claim for each in parts for claim in each.claims)),
+    return Loaded(tuple(dict.fromkeys(claim for each in parts for claim in each.claims)),
                  tuple(fault for each in parts for fault in each.faults))
 
 
@@ -125,7 +127,7 @@ def _named(word: str, known: Sequence[Claim]) -> list[Claim]:
     return named
 
 
-def _surveyed(files: Sequence[str], one_of: Sequence[str]) -> Found:
+def _surveyed(files: Sequence[str], one_of: Sequence[str]) -> Loaded:
     """Of files their claims, and of FILE.py::NAME those of that name or pattern."""
     parts = [survey(*files)] if files else []
     for word in one_of:
@@ -135,5 +137,5 @@ def _surveyed(files: Sequence[str], one_of: Sequence[str]) -> Found:
         if not claims:
             names = ", ".join(claim.name for claim in whole.claims) or "none"
             raise UsageError(f"{word}: {file} has no claim of this name; it has {names}")
-        parts.append(Found(claims, ()))
+        parts.append(Loaded(claims, ()))
     return _joined(parts)

@@ -12,8 +12,9 @@ from mcverify.cli.exits import Exit, ended_when_over, refused, writing_to
 from mcverify.cli.terminal import console, show
 from mcverify.cli.waiting import Waiting, patient
 from mcverify.declare.claim import Claim
-from mcverify.declare.discover import load, origin, packages, source
 from mcverify.declare.fault import UsageError
+from mcverify.declare.loading import load
+from mcverify.declare.origins import origin, packages, source
 from mcverify.declare.rules import ATLAS, lacking
 from mcverify.judge.finding import Finding, contradictions, without_controls
 from mcverify.judge.limit import limited

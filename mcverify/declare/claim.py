@@ -1,4 +1,4 @@
-"""From a decorated function to a claim: a frozen value that says what is measured and predicted."""
+"""What a claim is: a frozen value that says what is measured, in which cases, and predicted."""
 
 import inspect
 import itertools
@@ -6,20 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import Any
 
-from mcverify.declare.fault import ClaimError, recorder_of
+from mcverify.declare.fault import ClaimError
 from mcverify.declare.grid import NOWHERE, Grid, Point, shown
 from mcverify.declare.prediction import KINDS, Margin, Printed, claimed_interval
-from mcverify.declare.rules import (
-    DEFAULTS,
-    DRAWN,
-    TRAINED,
-    call,
-    check_claim,
-    parameters,
-    suggestion,
-)
+from mcverify.declare.rules import DEFAULTS, DRAWN, TRAINED, call, check_claim, parameters
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
 
@@ -108,7 +100,7 @@ class Claim:
 class Case:
     """One claim at one point of its grid; with a ``control``, one that must be REFUTED there.
 
-    >>> from mcverify import attention, grid, laws, relative, statistic
+    >>> from mcverify import attention, claim, grid, laws, relative, statistic
     >>> @claim(statistic.variance, equals=lambda d_k: d_k, within=relative(0.02),
     ...        over=grid(law=laws.normal, d_k=64))
     ... def example(q, k):
@@ -179,58 +171,6 @@ class Case:
         return claimed_interval(kind, predicted, within and within.scaled(margin_scale))
 
 
-def claim(
-    statistic: Statistic,
-    *,
-    equals: Any = None,
-    at_least: Any = None,
-    at_most: Any = None,
-    between: Any = None,
-    within: Margin | None = None,
-    over: Grid = NOWHERE,
-    decides: str = "",
-    expect: Verdict = Verdict.CONFIRMED,
-    controls: Grid = NO_CONTROLS,
-    needs: str = "",
-    **unknown: Any,
-) -> Callable[[Callable[..., Any]], Claim]:
-    """Turn a function into a Claim of its name; its docstring's first line is the sentence.
-
-    The function names what it needs (``q``, ``k``, settings of its grid, ``law``, ``rng`` for
-    extra draws) and returns an array whose first axis is the blocks; a tuple of two for a ratio or
-    a difference, a list of pairs for a slope. One that names ``seeds`` instead gets (blocks,)
-    whole numbers, trains a model from each, and may tell ``progress(share)`` how far it is. Raises
-    ClaimError for a claim that breaks a rule.
-    """
-
-    def declare(body: Callable[..., Any]) -> Claim:
-        sentence = (inspect.getdoc(body) or "").strip().partition("\n")[0]
-        try:
-            _check_words(body, statistic, unknown)
-            return Claim(body.__name__, sentence, statistic, body, equals, at_least, at_most,
-                         between, within, over, decides, expect, controls, needs)
-        except ClaimError as error:
-            recorder = recorder_of(body)
-            if recorder is None:
-                raise
-            return cast(Claim, recorder.note(body.__code__.co_firstlineno, str(error)))
-
-    if inspect.isfunction(statistic):  # @claim above a function
-        return declare(statistic)
-    return declare
-
-
-def _check_words(body: Callable[..., Any], statistic: Any, unknown: dict[str, Any]) -> None:
-    """Raise ClaimError for @claim without its arguments, or with one that it does not know."""
-    if statistic is body:
-        raise ClaimError(f"{body.__name__}: @claim stands alone; write @claim(variance, equals=…), "
-                         "with the statistic and the prediction")
-    known = [name for name in inspect.signature(claim).parameters if name != "unknown"]
-    for name in unknown:
-        raise ClaimError(f"{body.__name__}: @claim knows no {name}; "
-                         f"{suggestion(name, known, 'it takes')}")
-
-
 def statement_ids(decides: str) -> list[str]:
     """The statements that ``decides`` names.
 
@@ -242,16 +182,14 @@ def statement_ids(decides: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _cases(claim: Claim) -> tuple[Case, ...]:
-    found = []
+    cases, defaults = [], DEFAULTS if claim.of_world else {}
     for point in claim.over.points:
         given = dict(point)
-        defaults = DEFAULTS if claim.of_world else {}
-        first = [given[name] if name in given else values
-                 for name, values in defaults.items()]
+        first = [(given[name],) if name in given else values for name, values in defaults.items()]
         rest = tuple(item for item in point if item[0] not in defaults)
-        for values in itertools.product(*(v if isinstance(v, tuple) else (v,) for v in first)):
-            found.append(Case(claim, (*zip(defaults, values, strict=True), *rest)))
-    return tuple(found)
+        cases += [Case(claim, (*zip(defaults, values, strict=True), *rest))
+                  for values in itertools.product(*first)]
+    return tuple(cases)
 
 
 @lru_cache(maxsize=4096)

@@ -29,7 +29,7 @@ class Fault:
 
 @dataclass
 class Recorder:
-    """The faults in a file, as they are found while it is loaded.
+    """The faults in a file, noted while it is loaded.
 
     A declaration finds it among the names of its module, so that a broken one is noted and the
     file's other claims are read; without a recorder it raises.
@@ -46,5 +46,5 @@ class Recorder:
 
 def recorder_of(function: Any) -> Recorder | None:
     """The recorder of the module that a function is defined in, if it is loaded for its claims."""
-    found = getattr(function, "__globals__", {}).get(RECORDER)
-    return found if isinstance(found, Recorder) else None
+    recorder = getattr(function, "__globals__", {}).get(RECORDER)
+    return recorder if isinstance(recorder, Recorder) else None

@@ -24,20 +24,20 @@ def imported(file: Path, changed: int) -> tuple[Path, ...]:
     asked, since no worker needs it; ``changed`` is when the file was. An import by a name that the
     program makes up is not seen.
     """
-    waiting, found, before = [file], {file: None}, set(sys.modules)
+    waiting, files, before = [file], {file: None}, set(sys.modules)
     sys.path.insert(0, str(file.parent))
     try:
         while waiting:
             for place in _imports(waiting.pop()):
-                if place not in found:
-                    found[place] = None
+                if place not in files:
+                    files[place] = None
                     waiting.append(place)
     finally:
         sys.path.remove(str(file.parent))
         for new in set(sys.modules) - before:  # another folder's may have the same name
-            if Path(getattr(sys.modules[new], "__file__", None) or "") in found:
+            if Path(getattr(sys.modules[new], "__file__", None) or "") in files:
                 del sys.modules[new]
-    return tuple(found)
+    return tuple(files)
 
 
 def _imports(file: Path) -> Iterator[Path]:

@@ -124,10 +124,10 @@ def _text(part: Part, docstrings: bool, changed: int) -> str:
 
 @lru_cache(maxsize=8192)
 def _words(part: Part, changed: int) -> frozenset[str]:
-    found = {node.value for statement in module(part.file).part(part.name)
+    texts = {node.value for statement in module(part.file).part(part.name)
              for node in ast.walk(statement)
              if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return frozenset(text for text in found
+    return frozenset(text for text in texts
                      if "." in text and len(text) < 256 and text.isprintable())
 
 

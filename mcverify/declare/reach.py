@@ -93,16 +93,16 @@ def _resolve(asking: Path, home: str, chain: Chain, there: set[Part], outside: s
         return
     name = chain[0] if chain else ALL
     inner = f"{home}/{name}" if Path(home).is_absolute() else f"{home}.{name}"
-    found = module(file)
+    asked = module(file)
     itself = [(home, (name,)), (str(file.parent), (name,))]
-    passed_on = [each for each in found.imported.get(name, []) if each not in itself]
-    if name in found.defined or name == ALL:
+    passed_on = [each for each in asked.imported.get(name, []) if each not in itself]
+    if name in asked.defined or name == ALL:
         there.add(Part(file, name))
     elif passed_on:
-        _follow(found, chain, there, outside)
+        _follow(asked, chain, there, outside)
     elif file.name == "__init__.py" and _file_of(inner, asking.parent):
         _resolve(asking, inner, chain[1:], there, outside)
-    elif "__getattr__" in found.defined:
+    elif "__getattr__" in asked.defined:
         there.add(Part(file, ALL))
     else:
         there.add(Part(file, REST))

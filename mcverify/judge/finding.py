@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import BUILT_IN, loaded_from, source
+from mcverify.declare.loading import loaded_from
+from mcverify.declare.origins import BUILT_IN, source
 from mcverify.verdict import COLOURS, ERROR, MAX_BLOCKS, Terms, Verdict
 
 

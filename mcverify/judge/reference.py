@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import load, loaded_from
+from mcverify.declare.loading import load, loaded_from
 
 # How a case reaches a worker: by file, name and place in the grid, since a claim's name hides its
 # function from pickle. A claim that no file holds (changed by dataclasses.replace, or typed at a

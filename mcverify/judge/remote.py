@@ -19,7 +19,8 @@ from typing import Any
 import cloudpickle
 
 from mcverify.declare.claim import Claim
-from mcverify.declare.discover import files_behind, origin, packages
+from mcverify.declare.discover import files_behind
+from mcverify.declare.origins import origin, packages
 from mcverify.judge import reference
 from mcverify.judge.raised import PACKAGE
 from mcverify.judge.worker import TICK, Worker

@@ -99,7 +99,7 @@ def pytest_exception_interact(node: object, call: pytest.CallInfo[Any], report: 
     fault = sys.modules.get("mcverify.declare.fault")
     if (fault and isinstance(node, pytest.Module) and call.excinfo
             and isinstance(call.excinfo.value, fault.ClaimError)):
-        from mcverify.declare.discover import load
+        from mcverify.declare.loading import load
 
         report.longrepr = "\n".join(load(node.path.resolve()).faults)
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import NO_CLAIMS, load, source
+from mcverify.declare.loading import NO_CLAIMS, load
+from mcverify.declare.origins import source
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.pytest_plugin.record import PROPERTY, TERMS, entry

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.discover import origin, packages
 from mcverify.declare.grid import shown
+from mcverify.declare.origins import origin, packages
 from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import Finding
 from mcverify.verdict import Verdict, overall

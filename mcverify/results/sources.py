@@ -6,8 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from mcverify.declare.claim import Claim
-from mcverify.declare.discover import loaded_from, source
 from mcverify.declare.imports import PACKAGE
+from mcverify.declare.loading import loaded_from
+from mcverify.declare.origins import source
 from mcverify.declare.parts import ALL, Part, digest, text_of, words_of
 from mcverify.declare.reach import defines, reached
 from mcverify.results.folder import Results, version_of

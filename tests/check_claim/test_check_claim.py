@@ -13,8 +13,8 @@ import pytest
 from mcverify import Claim, absolute, check, discover, grid, laws
 from mcverify.check_claim import forecast, inspect, ok, report, values
 from mcverify.check_claim import laws as law_checks
-from mcverify.declare.discover import BUILT_IN
 from mcverify.declare.fault import ClaimError
+from mcverify.declare.origins import BUILT_IN
 from mcverify.judge.sample import sample
 from mcverify.judge.watch import Watch
 from mcverify.judge.world import World

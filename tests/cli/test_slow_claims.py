@@ -8,7 +8,7 @@ import pytest
 from mcverify import discover
 from mcverify.cli.main import main
 from mcverify.cli.selection import select
-from mcverify.declare.discover import BUILT_IN
+from mcverify.declare.origins import BUILT_IN
 from mcverify.results.folder import Results
 from mcverify.verdict import Terms
 
@@ -43,7 +43,8 @@ def home(tmp_path, monkeypatch):
     (tmp_path / package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     found = {"mcverify": (package, tmp_path / package)}
-    for module in ("declare.discover", "cli.selection", "cli.suite", "results.folder"):
+    for module in ("declare.origins", "declare.loading", "declare.discover", "cli.selection",
+                   "cli.suite", "results.folder"):
         monkeypatch.setattr(f"mcverify.{module}.packages", lambda: found)
     monkeypatch.setattr("mcverify.declare.discover.BUILT_IN", tmp_path / package)
     monkeypatch.setattr("mcverify.cli.selection.claim_files", dict)

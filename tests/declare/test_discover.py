@@ -6,9 +6,10 @@ import textwrap
 import pytest
 
 from mcverify import Verdict, check, discover, relative
-from mcverify.declare.discover import files_behind, source, survey
+from mcverify.declare.discover import files_behind, survey
 from mcverify.declare.fault import ClaimError
 from mcverify.declare.imports import imported
+from mcverify.declare.origins import source
 
 HEAD = """
 from mcverify import Verdict, absolute, claim, grid, laws, relative

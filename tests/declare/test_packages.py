@@ -6,7 +6,7 @@ import pytest
 
 from mcverify import discover
 from mcverify.cli.main import main
-from mcverify.declare.discover import origin, packages
+from mcverify.declare.origins import origin, packages
 
 SHARED = "LIMIT = 0.5\n"
 CLAIMS = '''

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from mcverify.declare.discover import BUILT_IN, discover
+from mcverify.declare.discover import discover
+from mcverify.declare.origins import BUILT_IN
 from mcverify.report.surprises import surprises as found_surprising
 from mcverify.results.folder import Results
 

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from mcverify import discover
-from mcverify.declare.discover import source
 from mcverify.declare.imports import PACKAGE
+from mcverify.declare.origins import source
 from mcverify.results import sources
 from mcverify.results.sources import changed, sources_of
 
