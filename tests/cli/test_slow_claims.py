@@ -44,7 +44,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     found = {"mcverify": (package, tmp_path / package)}
     for module in ("declare.origins", "declare.loading", "declare.discover", "cli.selection",
-                   "cli.suite", "results.folder"):
+                   "cli.suite", "results.rows"):
         monkeypatch.setattr(f"mcverify.{module}.packages", lambda: found)
     monkeypatch.setattr("mcverify.declare.discover.BUILT_IN", tmp_path / package)
     monkeypatch.setattr("mcverify.cli.selection.claim_files", dict)
