@@ -27,15 +27,10 @@ def total(plans: Iterable[Plan]) -> Plan:
     >>> total([Plan(blocks=2, seconds=0.5), Plan(blocks=3, seconds=1.0)])
     Plan(cases=0, blocks=5, numbers=0.0, seconds=1.5, memory=0, open={})
     """
-    sums = Plan()
-    for each in plans:
-        sums.cases += each.cases
-        sums.blocks += each.blocks
-        sums.numbers += each.numbers
-        sums.seconds += each.seconds
-        sums.memory += each.memory
-        sums.open |= each.open
-    return sums
+    plans = list(plans)
+    sums = {name: sum(getattr(each, name) for each in plans)
+            for name in ("cases", "blocks", "numbers", "seconds", "memory")}
+    return Plan(**sums, open={case: why for each in plans for case, why in each.open.items()})
 
 
 def plan_csv(plans: Mapping[Claim, Plan]) -> str:

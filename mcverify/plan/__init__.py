@@ -57,36 +57,37 @@ def plan(
     """
     watch, plans = watch or Watch(), {claim: Plan() for claim in claims}
     rows = _rows(plans, results)
-    same = bool(rows) and _alike(results.made_with(), terms)
+    made = results.made_with() if rows else None
+    same = made is not None and replace(made, seed=terms.seed) == terms
     worlds: dict[World, list[Trial]] = {}
     with threadpool_limits(1):
-        for claim, its in plans.items():
+        for claim, planned in plans.items():
             for case in claim.all_cases():
                 watch.at(0, str(case))
-                its.cases += 1
+                planned.cases += 1
                 trial = Trial(case, terms)
-                if _goes_on(trial, its):
+                if _goes_on(trial, planned):
                     worlds.setdefault(trial.world, []).append(trial)
-        looked_at = set[World]()
+        checked = set[World]()
         for world, trials in worlds.items():
             watch.at(0, f"the draws of {trials[0].case}")
-            _add_world(world, trials, plans, rows, same, looked_at)
+            _add_world(world, trials, plans, rows, same, checked)
     return plans
 
 
-def _goes_on(trial: Trial, its: Plan) -> bool:
+def _goes_on(trial: Trial, planned: Plan) -> bool:
     """Whether a case draws, after what needs no draws was done and counted."""
     with Stopwatch() as watch:
         finding = trial.without_drawing()
-    its.seconds += watch.laps[-1]
+    planned.seconds += watch.laps[-1]
     if finding is not None and finding.reason:
-        its.open[trial.case] = finding.reason
+        planned.open[trial.case] = finding.reason
     return finding is None
 
 
 def _add_world(
     world: World, trials: Sequence[Trial], plans: Mapping[Claim, Plan],
-    rows: Mapping[Case, Row], same: bool, looked_at: set[World],
+    rows: Mapping[Case, Row], same: bool, checked: set[World],
 ) -> None:
     """Count what the draws of a world and the bodies of its cases take."""
     known = {trial.case: rows.get(trial.case) for trial in trials}
@@ -99,51 +100,50 @@ def _add_world(
         for trial in trials:
             plans[trial.case.claim].open[trial.case] = described(error)
         return
-    ends = {}
-    for trial in trials:
-        case, its = trial.case, plans[trial.case.claim]
-        ends[case] = foreseen = _expected(trial, timed[case], known[case], same)
-        if foreseen.reason:
-            its.open[case] = foreseen.reason
-        its.blocks += foreseen.blocks
-        its.memory += NUMBER * trial.numbers(timed[case].table[:1].size, foreseen.blocks)
-        its.seconds += timed[case].checks + timed[case].cost.of(
-            _chunks(world, trial.terms, foreseen.blocks), foreseen.blocks)
-        if foreseen.blocks:
-            its.seconds += of_intervals(trial, timed[case].table, foreseen.blocks)
+    foreseen = {trial.case: _add_case(plans[trial.case.claim], trial, timed[trial.case],
+                                      known[trial.case], same) for trial in trials}
     alike = replace(world, tokens=min(world.tokens, 2))  # of which a process looks at one
-    once = drawing.first + (0.0 if alike in looked_at else of_law(alike, seed))
-    looked_at.add(alike)
-    for case, (calls, blocks) in _shared(world, trials[0].terms, ends).items():
-        its = plans[case.claim]
-        its.seconds += once / len(trials)
-        its.seconds += calls * drawing.call + blocks * drawing.block
-        its.numbers += blocks * 2 * world.tokens * world.d_k
+    once = drawing.first + (0.0 if alike in checked else of_law(alike, seed))
+    checked.add(alike)
+    for case, (calls, blocks) in _shared(world, trials[0].terms, foreseen).items():
+        planned = plans[case.claim]
+        planned.seconds += once / len(trials)
+        planned.seconds += calls * drawing.call + blocks * drawing.block
+        planned.numbers += blocks * 2 * world.tokens * world.d_k
+
+
+def _add_case(
+    planned: Plan, trial: Trial, timed: Timed, row: Row | None, same: bool
+) -> Expected:
+    """Count what a case takes besides its draws."""
+    try:
+        foreseen = Expected(0, timed.fault) if timed.fault else expected(trial, timed, row, same)
+    except Exception as error:
+        foreseen = Expected(0, described(error))
+    if foreseen.reason:
+        planned.open[trial.case] = foreseen.reason
+    planned.blocks += foreseen.blocks
+    planned.memory += NUMBER * trial.numbers(timed.table[:1].size, foreseen.blocks)
+    chunks = sum((stop - start) / trial.world.chunk(stop - start)
+                 for start, stop in trial.terms.looks if stop <= foreseen.blocks)
+    planned.seconds += timed.checks + timed.cost.of(chunks, foreseen.blocks)
+    if foreseen.blocks:
+        planned.seconds += of_intervals(trial, timed.table, foreseen.blocks)
+    return foreseen
 
 
 def _shared(
-    world: World, terms: Terms, ends: Mapping[Case, Expected]
+    world: World, terms: Terms, foreseen: Mapping[Case, Expected]
 ) -> dict[Case, tuple[float, float]]:
     """Each case's share of the chunks of its world, and of their blocks."""
-    shares = dict.fromkeys(ends, (0.0, 0.0))
+    shares = dict.fromkeys(foreseen, (0.0, 0.0))
     for start, stop in terms.looks:
-        alive = [case for case, end in ends.items() if end.blocks > start]
+        alive = [case for case, each in foreseen.items() if each.blocks > start]
         for case in alive:
             calls, blocks = shares[case]
             shares[case] = (calls + (stop - start) / world.chunk(stop - start) / len(alive),
                             blocks + (stop - start) / len(alive))
     return shares
-
-
-def _chunks(world: World, terms: Terms, blocks: int) -> float:
-    """How many chunks so many blocks are drawn in."""
-    return sum((stop - start) / world.chunk(stop - start)
-               for start, stop in terms.looks if stop <= blocks)
-
-
-def _alike(made: Terms | None, terms: Terms) -> bool:
-    """Whether results are of the same terms, whatever their seed."""
-    return made is not None and replace(made, seed=terms.seed) == terms
 
 
 def _rows(claims: Collection[Claim], results: Results) -> dict[Case, Row]:
@@ -158,12 +158,3 @@ def _rows(claims: Collection[Claim], results: Results) -> dict[Case, Row]:
             if known := row_of(case, controls.get(claim.name, ()) if case.control else rows):
                 by_case[case] = known
     return by_case
-
-
-def _expected(trial: Trial, timed: Timed, row: Row | None, same: bool) -> Expected:
-    if timed.fault:
-        return Expected(0, timed.fault)
-    try:
-        return expected(trial, timed, row, same)
-    except Exception as error:
-        return Expected(0, described(error))
