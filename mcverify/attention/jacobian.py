@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcverify.arrays import Array
-from mcverify.attention.slabs import SHORT, by_columns, by_slabs, inner, largest, total
+from mcverify.attention.slabs import SHORT, by_columns, by_slabs, dot, largest, total
 
 
 def jacobian_norm(p: ArrayLike, kind: str = "frobenius") -> Array:
@@ -54,12 +54,12 @@ def take_top(p: Array) -> Array:
 def _frobenius(m: Array, r: Array) -> Array:
     # Σᵢpᵢ²(1−pᵢ)² + Σᵢ≠ⱼ pᵢ²pⱼ². Σr³ takes few digits: r ≤ 1/2, and the rest is at least r²/8.
     square = r * r
-    sum1, sum2, sum3 = total(r), total(square), inner(square, r)
+    sum1, sum2, sum3 = total(r), total(square), dot(square, r)
     return np.asarray(np.sqrt((m * sum1) ** 2 + (1 + 2 * m**2) * sum2 - 2 * sum3 + sum2**2))
 
 
 def _trace(m: Array, r: Array) -> Array:
-    return np.asarray((1 + m) * total(r) - inner(r, r))
+    return np.asarray((1 + m) * total(r) - dot(r, r))
 
 
 def _spectral(m: Array, r: Array) -> Array:
@@ -71,7 +71,7 @@ def _spectral(m: Array, r: Array) -> Array:
     g = m - second
     with np.errstate(divide="ignore", invalid="ignore"):
         high = g * (rest / (rest + m))  # exact for two keys
-        low = m * ((rest + inner(r, r) / rest) / (rest + m)) - second
+        low = m * ((rest + dot(r, r) / rest) / (rest + m)) - second
         x = np.where(low > 0, np.sqrt(high) * np.sqrt(low), high)  # their product may underflow
         _settle(x, m, g, r, second[:, None] - r)
     # Where the step is 0/0, for a tie of the first two, one-hot or all masked, x is 0; NaN stays.
@@ -88,9 +88,9 @@ def _settle(x: Array, m: Array, g: Array, r: Array, gaps: Array) -> None:
     for _ in range(64):  # 2 to 4 serve; a bound because subnormal weights never settle
         np.add(gaps, now[:, None], out=t)
         np.divide(now[:, None], t, out=t)
-        both = inner(r, t)
+        both = dot(r, t)
         t *= t
-        a = inner(r, t)
+        a = dot(r, t)
         c = (both - a) / now
         b = m + a - c * g
         half = 0.5 * (np.sqrt(b * b + 4 * c * a * g) + np.abs(b))  # of c x² + b x = a g

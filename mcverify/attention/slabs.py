@@ -48,5 +48,14 @@ def total(rows: Array) -> Array:
 
 
 def inner(a: Array, b: Array) -> Array:
-    """Σ ab of each row: (rows, keys) twice -> (rows,)."""
+    """Σ ab of each row: (rows, keys) twice -> (rows,).
+
+    The same to the last digit on any machine where rows are long: laws of arrays that are normed
+    by it have names by their digits.
+    """
+    return total(a * b) if by_columns(a) else np.einsum("ij,ij->i", a, b)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """As ``inner`` in less time, but for the last digits, which depend on the machine."""
     return total(a * b) if by_columns(a) else np.asarray(np.vecdot(a, b))

@@ -16,7 +16,7 @@ from numpy.polynomial.chebyshev import Chebyshev
 from mcverify import theory
 from mcverify.arrays import Array
 from mcverify.attention.jacobian import JACOBIAN_NORMS, take_top
-from mcverify.attention.slabs import SHORT, inner, largest, total
+from mcverify.attention.slabs import SHORT, dot, largest, total
 from mcverify.judge.processes import Spread, workers
 from mcverify.judge.worker import Killed
 from mcverify.judge.world import generator
@@ -187,7 +187,7 @@ def _values_at_once(u: Array) -> Array:
     From scores less the largest of their row, so that its exponential is 1.
     """
     rest = np.exp(u)
-    sum_below = inner(rest, u)
+    sum_below = dot(rest, u)
     take_top(rest)
     others = total(rest)
     top = 1 / (1 + others)
