@@ -13,6 +13,7 @@ from mcverify.arrays import Array
 
 Labels = NDArray[np.int64]
 File = str | PathLike[str]
+UNREADABLE = (ValueError, EOFError, OSError, zipfile.BadZipFile)
 
 
 def checked(q: Any, k: Any, groups: Any = None) -> tuple[Array, Array, Labels | None]:
@@ -95,22 +96,19 @@ def read_arrays(
     """
     paths = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if len(paths) == 1:
-        return _from_archive(Path(paths[0]), ("q", "k") if names is None else names)
+        names = ("q", "k") if names is None else names
+        if len(names) not in (2, 3):
+            raise ValueError(f"names {', '.join(names)}: must be those of q and k, and perhaps of "
+                             "the groups")
+        q, k, *groups = _read(Path(paths[0]), names)
+        return q, k, groups[0] if groups else None
     if len(paths) not in (2, 3):
         raise ValueError(f"{len(paths)} files: q and k come from one .npz archive, or from two "
                          ".npy files; a third one holds the groups")
     if names is not None:
         raise ValueError(f"names {', '.join(names)} with {len(paths)} files: only an archive has "
                          "names; give one .npz file, or no names")
-    arrays = [_read(Path(path), None)[0] for path in paths]
-    return arrays[0], arrays[1], arrays[2] if len(arrays) == 3 else None
-
-
-def _from_archive(path: Path, names: Sequence[str]) -> tuple[Any, Any, Any]:
-    if len(names) not in (2, 3):
-        raise ValueError(f"names {', '.join(names)}: must be those of q and k, and perhaps of the "
-                         "groups")
-    q, k, *groups = _read(path, names)
+    q, k, *groups = [_read(Path(path), None)[0] for path in paths]
     return q, k, groups[0] if groups else None
 
 
@@ -125,14 +123,14 @@ def _read(path: Path, names: Sequence[str] | None) -> list[NDArray[Any]]:
     with file:
         try:
             array = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, OSError, zipfile.BadZipFile):
+        except UNREADABLE:
             raise ValueError(f"{path}: holds no array that can be read without unpickling; save "
                              "plain numbers with numpy.save or numpy.savez") from None
-        if isinstance(array, np.ndarray) and names is not None:
+        if isinstance(array, np.ndarray):
+            if names is None:
+                return [array]
             raise ValueError(f"{path}: holds one array, and q and k are two; give two .npy files, "
                              "or an .npz archive")
-        if isinstance(array, np.ndarray):
-            return [array]
         if names is None:
             raise ValueError(f"{path}: is an archive; give it alone, with the names of q and k")
         return [_member(array, path, name) for name in names]
@@ -143,7 +141,7 @@ def _member(archive: Any, path: Path, name: str) -> NDArray[Any]:
         raise ValueError(f"{path}: has no array {name!r}; it has {', '.join(archive.files)}")
     try:
         array = archive[name]
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile):
+    except UNREADABLE:
         array = None
     if not isinstance(array, np.ndarray):  # e.g. the pickles in a model's checkpoint
         raise ValueError(f"{path}: {name} holds no numbers that can be read without unpickling; "

@@ -1,27 +1,14 @@
 """Laws of independent coordinates with heavy tails: Student's t, sparse ones, stable ones."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from mcverify.arrays import Array
 from mcverify.laws.coordinates import Iid
-from mcverify.laws.law import Rng
+from mcverify.laws.law import Rng, With
 from mcverify.laws.parameters import Range, checked
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A sampler with a parameter; two are equal if both are."""
-
-    function: Callable[[Rng, tuple[int, ...], float], Array]
-    parameter: float
-
-    def __call__(self, rng: Rng, shape: tuple[int, ...]) -> Array:
-        return self.function(rng, shape, self.parameter)
 
 
 @checked
@@ -38,7 +25,7 @@ def student_t(df: Annotated[float, Range(0.05, rule=(
     """
     return Iid(
         f"student_t-{df:.12g}",
-        Drawn(_student_t, df),
+        With(_student_t, df),
         fourth_moment=3 + 6 / (df - 4) if df > 4 else math.inf,
         mean=0.0 if df > 1 else math.nan,
         variance=1.0 if df > 2 else math.inf,
@@ -84,7 +71,7 @@ def sparse(
     >>> str(sparse(0.1)), round(sparse(0.1).fourth_moment, 12)
     ('sparse-0.1', 30.0)
     """
-    return Iid(f"sparse-{share:.12g}", Drawn(_sparse, share), fourth_moment=3 / share,
+    return Iid(f"sparse-{share:.12g}", With(_sparse, share), fourth_moment=3 / share,
                symmetric=True, atoms=((0.0, 1 - share),))
 
 
@@ -116,7 +103,7 @@ def stable(
     light = alpha == 2
     return Iid(
         f"stable-{alpha:.12g}",
-        Drawn(_stable, alpha),
+        With(_stable, alpha),
         fourth_moment=3.0 if light else math.inf,
         mean=0.0 if alpha > 1 else math.nan,
         variance=1.0 if light else math.inf,

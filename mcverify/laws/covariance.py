@@ -1,7 +1,7 @@
 """Laws of a given covariance: of a shape that is defined at any d_k, or of given matrices."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mcverify.arrays import Array
 from mcverify.laws.coordinates import Iid, normal
-from mcverify.laws.law import digest, require
+from mcverify.laws.law import With, digest, require
 from mcverify.laws.linear_image import Linear, linear
 from mcverify.laws.parameters import Correlation, Range, Real, checked
 
@@ -18,45 +18,30 @@ from mcverify.laws.parameters import Correlation, Range, Real, checked
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
-class Lagged:
+def lagged(d_k: int, rho: float) -> Array:
     """The Cholesky root of ρ^abs(i−j): x_0 = z_0 and x_i = ρx_{i−1} + √(1−ρ²) z_i."""
-
-    rho: float
-
-    def __call__(self, d_k: int) -> Array:
-        i = np.arange(d_k)
-        root: Array = np.tril(self.rho ** np.abs(i[:, None] - i))
-        root[:, 1:] *= math.sqrt(1 - self.rho**2)
-        return root
+    i = np.arange(d_k)
+    root: Array = np.tril(rho ** np.abs(i[:, None] - i))
+    root[:, 1:] *= math.sqrt(1 - rho**2)
+    return root
 
 
-@dataclass(frozen=True)
-class Harmonic:
+def harmonic(d_k: int, rank: int) -> Array:
     """d_k unit vectors in ``rank`` dimensions whose covariance has equal eigenvalues d_k/rank.
 
     They sample the lowest frequencies of a circle: a harmonic tight frame.
     """
-
-    rank: int
-
-    def __call__(self, d_k: int) -> Array:
-        if self.rank >= d_k:
-            return np.ones(d_k)
-        angle = 2 * math.pi / d_k * np.outer(np.arange(d_k), np.arange(1, self.rank // 2 + 1))
-        constant = np.full((d_k, self.rank % 2), math.sqrt(0.5))
-        return np.hstack([np.cos(angle), np.sin(angle), constant]) * math.sqrt(2 / self.rank)
+    if rank >= d_k:
+        return np.ones(d_k)
+    angle = 2 * math.pi / d_k * np.outer(np.arange(d_k), np.arange(1, rank // 2 + 1))
+    constant = np.full((d_k, rank % 2), math.sqrt(0.5))
+    return np.hstack([np.cos(angle), np.sin(angle), constant]) * math.sqrt(2 / rank)
 
 
-@dataclass(frozen=True)
-class LogSpread:
+def log_spread(d_k: int, decades: float) -> Array:
     """Standard deviations of variances that fall by ``decades`` powers of ten and have mean 1."""
-
-    decades: float
-
-    def __call__(self, d_k: int) -> Array:
-        variances = 10 ** (-self.decades * np.linspace(0, 1, d_k))
-        return np.asarray(np.sqrt(variances / variances.mean()))
+    variances = 10 ** (-decades * np.linspace(0, 1, d_k))
+    return np.asarray(np.sqrt(variances / variances.mean()))
 
 
 @checked
@@ -69,7 +54,7 @@ def autoregressive(base: Iid, rho: Correlation) -> Linear:
            [0.5 , 1.  , 0.5 ],
            [0.25, 0.5 , 1.  ]])
     """
-    root = Lagged(float(rho))
+    root = With(lagged, float(rho))
     return Linear(f"autoregressive[{base}-{rho:.12g}]", base, root, root)
 
 
@@ -87,7 +72,8 @@ def low_rank(
     >>> np.linalg.eigvalsh(cov).round(9).tolist()[-3:], np.diag(cov).round(9).tolist() == [1.0] * 8
     ([0.0, 4.0, 4.0], True)
     """
-    return Linear(f"low_rank[{base}-{rank}]", base, Harmonic(rank), Harmonic(rank))
+    root = With(harmonic, rank)
+    return Linear(f"low_rank[{base}-{rank}]", base, root, root)
 
 
 @checked
@@ -98,7 +84,8 @@ def unequal(base: Iid, decades: Real) -> Linear:
     >>> np.diag(unequal(laws.normal, 2).moments(3).cov_k).round(12).tolist()
     [2.702702702703, 0.27027027027, 0.027027027027]
     """
-    return Linear(f"unequal[{base}-{decades:.12g}]", base, LogSpread(decades), LogSpread(decades))
+    root = With(log_spread, decades)
+    return Linear(f"unequal[{base}-{decades:.12g}]", base, root, root)
 
 
 def gaussian(

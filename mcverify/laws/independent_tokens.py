@@ -14,6 +14,7 @@ from mcverify.arrays import Array
 from mcverify.laws.base import known
 from mcverify.laws.law import BlockMoments, Law, Which
 from mcverify.laws.score_contraction import applied, fourth_moment, product, squares_of_shared
+from mcverify.laws.side import Image
 
 Pairs = Literal["all", "other", "matched"]
 WHICH: tuple[Which, ...] = ("q", "k")
@@ -25,27 +26,26 @@ class ScoreMoments:
 
     Attributes
     ----------
-    mean, matched_mean : E q·k of different tokens, and of a token with itself.
-    variance, fourth : E s² and E s⁴ of different tokens.
+    mean, variance, fourth : E q·k, E s² and E s⁴ of different tokens.
     shared_query, shared_key : E s_1² s_2² of two scores of one query with independent keys, and
         of one key with independent queries.
         These two and E s⁴ are bounds from above where a law knows no more than a bound on lengths.
     query_share, key_share : E s_1 s_2 of the same: the variances of E[s | q] and of E[s | k].
-    matched_variance, matched_fourth : E s² and E s⁴ of a token with itself.
     coupled : whether a token's own query and key are dependent.
+    matched_mean, matched_variance, matched_fourth : E q·k, E s² and E s⁴ of a token with itself.
     """
 
     mean: float
-    matched_mean: float
     variance: float
     fourth: float
     shared_query: float
     shared_key: float
     query_share: float
     key_share: float
-    matched_variance: float
-    matched_fourth: float
     coupled: bool
+    matched_mean: float = math.nan
+    matched_variance: float = math.nan
+    matched_fourth: float = math.nan
 
     def of_block(self, tokens: int, pairs: Pairs = "all") -> BlockMoments:
         """Those of a block: exact, unless q and k are coupled or only bounds on E s⁴ are known.
@@ -110,18 +110,21 @@ def score_moments(law: Law, d_k: int, width: int | None = None) -> ScoreMoments 
         return None
     width = width or d_k
     q, k = (known(law).side(which, d_k).image for which in WHICH)
-    if q is None or k is None:
-        return _second_order(law, d_k, width)
-    q, k = q.first(width).narrowed(), k.first(width).narrowed()
+    moments = (_second_order(law, d_k, width) if q is None or k is None else
+               _fourth_order(q.first(width).narrowed(), k.first(width).narrowed(), law.coupled))
+    own = (known(law).matched_moments(d_k, width) if law.coupled
+           else (moments.mean, moments.variance, moments.fourth))
+    return replace(moments, matched_mean=own[0], matched_variance=own[1],
+                   matched_fourth=own[2]) if own else moments
+
+
+def _fourth_order(q: Image, k: Image, coupled: bool) -> ScoreMoments:
     m, a, b = product(q.root, k.root), applied(q.root, k.mean), applied(k.root, q.mean)
     query_share, key_share = float(a @ a), float(b @ b)
-    variance = float((m**2).sum()) + query_share + key_share
-    moments = ScoreMoments(
-        mean=float(q.mean @ k.mean), matched_mean=math.nan, variance=variance,
-        fourth=fourth_moment(m, a, b, q, k), shared_query=squares_of_shared(m, a, b, q),
-        shared_key=squares_of_shared(m.T, b, a, k), query_share=query_share, key_share=key_share,
-        matched_variance=math.nan, matched_fourth=math.nan, coupled=law.coupled)
-    return _with_matched(moments, law, d_k, width)
+    return ScoreMoments(
+        float(q.mean @ k.mean), float((m**2).sum()) + query_share + key_share,
+        fourth_moment(m, a, b, q, k), squares_of_shared(m, a, b, q),
+        squares_of_shared(m.T, b, a, k), query_share, key_share, coupled)
 
 
 @np.errstate(all="ignore")  # of moments that do not exist
@@ -134,14 +137,14 @@ def _second_order(law: Law, d_k: int, width: int) -> ScoreMoments:
     exchangeable coordinates E[s² | q] is this number, and the bound is E s_1² s_2² itself. Along
     common axes on which signs are even all three are known.
     """
-    m, unknown = law.moments(d_k), math.nan
+    m = law.moments(d_k)
     mean_q, mean_k = m.mean_q[:width], m.mean_k[:width]
     cov_q, cov_k = m.cov_q[:width, :width], m.cov_k[:width, :width]
     query_share, key_share = float(mean_k @ cov_q @ mean_k), float(mean_q @ cov_k @ mean_q)
     variance = float(np.sum(cov_q * cov_k)) + query_share + key_share
     sides = [known(law).side(which, d_k) for which in WHICH]
     longest_q, longest_k = (each.longest for each in sides)
-    fourth = shared_query = shared_key = unknown
+    fourth = shared_query = shared_key = math.nan
     if max(longest_q, longest_k) < math.inf and not (mean_q.any() or mean_k.any()):
         fourth = (longest_q * longest_k) ** 2 * variance
         shared_query = longest_q**2 * _largest_eigenvalue(cov_k) * variance
@@ -152,19 +155,9 @@ def _second_order(law: Law, d_k: int, width: int) -> ScoreMoments:
                        - 2 * q.fourths.diagonal() @ k.fourths.diagonal())
         shared_query = float(k.squares @ q.fourths @ k.squares)
         shared_key = float(q.squares @ k.fourths @ q.squares)
-    moments = ScoreMoments(
-        float(mean_q @ mean_k), unknown, variance, fourth, shared_query, shared_key,
-        query_share, key_share, unknown, unknown, law.coupled)
-    return _with_matched(moments, law, d_k, width)
+    return ScoreMoments(float(mean_q @ mean_k), variance, fourth, shared_query, shared_key,
+                        query_share, key_share, law.coupled)
 
 
 def _largest_eigenvalue(cov: Array) -> float:
     return float(np.linalg.eigvalsh(cov)[-1]) if np.isfinite(cov).all() else math.nan
-
-
-def _with_matched(moments: ScoreMoments, law: Law, d_k: int, width: int) -> ScoreMoments:
-    """The same with the moments of a token with itself, as far as they are known."""
-    own = (known(law).matched_moments(d_k, width) if law.coupled
-           else (moments.mean, moments.variance, moments.fourth))
-    return replace(moments, matched_mean=own[0], matched_variance=own[1],
-                   matched_fourth=own[2]) if own else moments

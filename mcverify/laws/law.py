@@ -1,8 +1,9 @@
 """What a law is: draws of queries and keys, declared moments, and a name."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -84,6 +85,17 @@ class Law(Protocol):
 
     def __str__(self) -> str:
         """The readable name; the random stream of a world descends from it."""
+
+
+@dataclass(frozen=True)
+class With:
+    """A function with its last argument given; two are equal if both parts are."""
+
+    function: Callable[..., Array]
+    argument: float
+
+    def __call__(self, *arguments: Any) -> Array:
+        return self.function(*arguments, self.argument)
 
 
 def digest(*values: object) -> str:

@@ -1,7 +1,9 @@
 """Laws of vectors after a norm that fixes their length: layer norm, RMS norm, unit norm."""
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 
@@ -15,7 +17,33 @@ from mcverify.laws.transforms import Transformed, alike
 
 
 @dataclass(frozen=True)
-class LayerNorm(Transformed):
+class Normed(Transformed, ABC):
+    """Every q and k over a length of its own, times one that is the same for all."""
+
+    gain: Real = 1.0
+    epsilon: NotNegative = 0.0
+
+    @abstractmethod
+    def directed(self, image: Image, d_k: int) -> Image | None:
+        """What of a vector with this image only the direction is kept of, if it has mean 0."""
+
+    def square(self, d_k: int) -> float:
+        """The mean square of the coordinates of a normed vector, but for epsilon."""
+        return self.gain**2
+
+    def longest(self, d_k: int) -> float:
+        return math.sqrt(d_k * self.square(d_k))
+
+    def axes(self, x: Side, d_k: int) -> Axes | None:
+        image = None if self.epsilon or x.image is None else self.directed(x.image, d_k)
+        if image is None or not (image.round and image.root.any()):
+            return None
+        root = np.diag(image.root) if image.root.ndim == 1 else image.root
+        return normed(root, self.longest(d_k))
+
+
+@dataclass(frozen=True)
+class LayerNorm(Normed):
     """Every q and k after ``vectors.layer_norm``: bounded by gain·√d_k in length.
 
     Coordinates that can be exchanged get mean 0 and equal covariances, so with epsilon 0 the
@@ -30,9 +58,6 @@ class LayerNorm(Transformed):
            [-1.,  1.]])
     """
 
-    gain: Real = 1.0
-    epsilon: NotNegative = 0.0
-
     def function(self, x: Array) -> Array:
         return np.asarray(vectors.layer_norm(x, self.gain, epsilon=self.epsilon), np.float64)
 
@@ -44,25 +69,19 @@ class LayerNorm(Transformed):
         variance = self.gain**2 * (1 - x.all_equal) if self.epsilon == 0 else math.nan
         return alike(d_k, 0.0, variance, covariance=-variance / (d_k - 1))
 
-    def longest(self, d_k: int) -> float:
-        return abs(self.gain) * math.sqrt(d_k)
-
-    def axes(self, x: Side, d_k: int) -> Axes | None:
-        if self.epsilon != 0 or x.image is None or np.ptp(x.image.mean) > 0:
-            return None
-        return _normed(x.image.mapped(np.eye(d_k) - 1 / d_k), self.longest(d_k))
+    def directed(self, image: Image, d_k: int) -> Image | None:
+        return None if np.ptp(image.mean) > 0 else image.mapped(np.eye(d_k) - 1 / d_k)
 
     def image(self, x: Side, d_k: int) -> Image | None:
         """A direction that was uniform is so among vectors of mean 0, in d_k − 1 dimensions."""
-        known = self.epsilon == 0 and d_k > 1 and _is_round(x)
-        if not known or x.image is None or np.ptp(x.image.mean) > 0:
+        if self.epsilon or d_k == 1 or not _is_round(x.image) or np.ptp(x.image.mean) > 0:
             return None
         centring = np.eye(d_k) - 1 / d_k
         return _on_sphere(self.gain * math.sqrt(d_k / (d_k - 1)) * centring, d_k - 1)
 
 
 @dataclass(frozen=True)
-class RmsNorm(Transformed):
+class RmsNorm(Normed):
     """Every q and k after ``vectors.rms_norm``, of length gain·√d_k with epsilon 0.
 
     Coordinates whose signs can be flipped and which can be exchanged, such as independent ones
@@ -74,9 +93,6 @@ class RmsNorm(Transformed):
     [[4.0, 0.0], [0.0, 4.0]]
     """
 
-    gain: Real = 1.0
-    epsilon: NotNegative = 0.0
-
     def function(self, x: Array) -> Array:
         return np.asarray(vectors.rms_norm(x, self.gain, self.epsilon), np.float64)
 
@@ -84,30 +100,24 @@ class RmsNorm(Transformed):
         if not (x.symmetric and x.exchangeable):
             return _along(self.axes(x, d_k), d_k, 0.0 if x.symmetric else math.nan)
         known = self.epsilon == 0
-        return alike(d_k, 0.0, self.gain**2 * (1 - x.all_zero) if known else math.nan)
+        return alike(d_k, 0.0, self.square(d_k) * (1 - x.all_zero) if known else math.nan)
 
-    def longest(self, d_k: int) -> float:
-        return abs(self.gain) * math.sqrt(d_k)
-
-    def axes(self, x: Side, d_k: int) -> Axes | None:
-        if self.epsilon != 0 or x.image is None or x.image.mean.any():
-            return None
-        return _normed(x.image, self.longest(d_k))
+    def directed(self, image: Image, d_k: int) -> Image | None:
+        return None if image.mean.any() else image
 
     def image(self, x: Side, d_k: int) -> Image | None:
         """Coins stay coins, and a direction that was uniform is all that is left."""
-        root = np.full(d_k, self.gain)
-        if self.epsilon != 0:
+        root = np.full(d_k, math.sqrt(self.square(d_k)))
+        if self.epsilon:
             return None
         sizes = {abs(value) for value, _ in x.atoms or ()}
         if x.symmetric and len(sizes) == 1 and 0.0 not in sizes:
             return Image(root, np.zeros(d_k), third=0.0, fourth=1.0)
-        centred = x.image is not None and not x.image.mean.any()
-        return _on_sphere(root, d_k) if centred and _is_round(x) else None
+        return _on_sphere(root, d_k) if _is_round(x.image) and not x.image.mean.any() else None
 
 
 @dataclass(frozen=True)
-class UnitNorm(Transformed):
+class UnitNorm(RmsNorm):
     """Every q and k after ``vectors.unit_norm``: scores are cosines. As rms_norm, over √d_k.
 
     >>> from mcverify.laws import normal
@@ -115,35 +125,20 @@ class UnitNorm(Transformed):
     [[0.5, 0.0], [0.0, 0.5]]
     """
 
+    gain: Real = field(default=1.0, init=False)
+    epsilon: NotNegative = field(default=0.0, init=False)
+
     def function(self, x: Array) -> Array:
         return np.asarray(vectors.unit_norm(x), np.float64)
 
-    def after(self, x: Side, d_k: int) -> Pair:
-        mean, cov = RmsNorm(self.base).after(x, d_k)
-        return mean, cov / d_k
-
-    def axes(self, x: Side, d_k: int) -> Axes | None:
-        return None if x.image is None or x.image.mean.any() else _normed(x.image, 1.0)
-
-    def longest(self, d_k: int) -> float:
-        return 1.0
-
-    def image(self, x: Side, d_k: int) -> Image | None:
-        image = RmsNorm(self.base).image(x, d_k)
-        return image and image.mapped(np.full(d_k, d_k**-0.5))
+    def square(self, d_k: int) -> float:
+        return 1 / d_k
 
 
-def _is_round(x: Side) -> bool:
-    """Whether the vector less its mean has a direction that is uniform on the sphere."""
-    image = x.image
+def _is_round(image: Image | None) -> TypeGuard[Image]:
+    """Whether a vector less its mean has a direction that is uniform on the sphere."""
     return (image is not None and image.round and image.root.ndim == 1
             and bool(np.ptp(image.root) == 0 < abs(image.root[0])))
-
-
-def _normed(image: Image, length: float) -> Axes | None:
-    """The axes of a vector whose direction is that of a normal one."""
-    root = np.diag(image.root) if image.root.ndim == 1 else image.root
-    return normed(root, length) if image.round and root.any() else None
 
 
 def _along(axes: Axes | None, d_k: int, covariance: float = math.nan) -> Pair:

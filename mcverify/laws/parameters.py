@@ -83,7 +83,8 @@ def check(kind: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> Non
 
 def check_fields(kind: str, made: Any) -> None:
     """The same of a dataclass, by the annotations of its fields."""
-    check(kind, {field.name: field.type for field in fields(made)}, vars(made))
+    given = [field for field in fields(made) if field.init]
+    check(kind, {field.name: field.type for field in given}, vars(made))
 
 
 def _check_law(kind: str, of: Any, rule: Base, law: Any) -> None:

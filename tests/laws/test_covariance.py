@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcverify import laws, theory
-from mcverify.laws.covariance import Harmonic, Lagged, LogSpread
+from mcverify.laws.covariance import harmonic, lagged, log_spread
 from mcverify.laws.linear_image import Given
 
 COV = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.3], [0.0, -0.3, 0.5]])
@@ -23,7 +23,7 @@ def rising(d_k):
 
 @given(st.floats(-1, 1), st.integers(1, 40))
 def test_lagged_root(rho, d_k):
-    root, i = Lagged(rho)(d_k), np.arange(d_k)
+    root, i = lagged(d_k, rho), np.arange(d_k)
     np.testing.assert_allclose(root @ root.T, rho ** np.abs(i[:, None] - i), atol=1e-12)
 
 
@@ -35,13 +35,13 @@ def test_low_rank_has_unit_variances_and_equal_eigenvalues(rank, d_k):
     eigenvalues = np.sort(np.linalg.eigvalsh(cov))[::-1]
     np.testing.assert_allclose(eigenvalues[:least], d_k / least, atol=1e-11)
     np.testing.assert_allclose(eigenvalues[least:], 0, atol=1e-11)
-    assert Harmonic(rank)(d_k).shape[-1] == least
+    assert harmonic(d_k, rank).shape[-1] == least
     assert theory.dot_variance(law, d_k) == pytest.approx(d_k**2 / least)
 
 
 @given(st.floats(-8, 8), st.integers(2, 60))
 def test_log_spread_variances(decades, d_k):
-    variances = LogSpread(decades)(d_k) ** 2
+    variances = log_spread(d_k, decades) ** 2
     assert variances.mean() == pytest.approx(1)
     assert variances[0] / variances[-1] == pytest.approx(10**decades, rel=1e-9)
     steps = np.diff(np.log10(variances))

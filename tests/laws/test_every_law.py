@@ -14,8 +14,8 @@ from scipy import stats
 from mcverify import laws
 from mcverify.laws import initialisation as init
 from mcverify.laws.coordinates import Iid
-from mcverify.laws.covariance import Lagged
-from mcverify.laws.law import Law
+from mcverify.laws.covariance import lagged
+from mcverify.laws.law import Law, With
 
 NORMAL, COIN = laws.normal, laws.rademacher
 COV = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.3], [0.0, -0.3, 0.5]])
@@ -51,8 +51,8 @@ ANY_WIDTH = [
     laws.autoregressive(laws.laplace, 0.7), laws.autoregressive(NORMAL, -0.4),
     laws.low_rank(NORMAL, 2), laws.low_rank(laws.uniform, 3), laws.unequal(COIN, 2),
     laws.linear(laws.exponential, rising, name="rising"),
-    laws.linear(NORMAL, rising, Lagged(0.5), 0.5, -1, joint=True, name="mixed"),
-    laws.linear(laws.iid(stats.norm(2, 3), raw=True), Lagged(0.5), name="raw"),
+    laws.linear(NORMAL, rising, With(lagged, 0.5), 0.5, -1, joint=True, name="mixed"),
+    laws.linear(laws.iid(stats.norm(2, 3), raw=True), With(lagged, 0.5), name="raw"),
     laws.independent(COIN, laws.exponential),
     laws.independent(laws.equicorrelated(NORMAL, 0.5), laws.shifted(NORMAL, 1.0)),
     laws.independent(laws.low_rank(NORMAL, 1), laws.topic(COIN, 0.5)),
