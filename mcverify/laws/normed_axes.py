@@ -49,11 +49,21 @@ def normed(root: Array, length: float) -> Axes:
     """
     variances, directions = np.linalg.eigh(root @ root.T)
     kept = variances > ROUNDING * variances[-1]
-    variances = variances[kept] / variances[kept].sum()
+    squares, fourths = of_unit_length(variances[kept])
+    return Axes(directions[:, kept], length**2 * squares, length**4 * fourths)
+
+
+def of_unit_length(variances: Array) -> tuple[Array, Array]:
+    """E w_i² and E w_i² w_j² of w = z/‖z‖ for independent normal z_i of these variances.
+
+    >>> of_unit_length(np.array([4.0, 1.0]))[0].round(6)
+    array([0.666667, 0.333333])
+    """
+    variances = variances / variances.sum()
     t = np.exp(np.arange(-REACH, REACH, STEP))
     density = STEP * t * np.exp(-np.log1p(2 * np.outer(t, variances)).sum(axis=1) / 2)
     t, density = t[density > TINY], density[density > TINY]
     g = variances / (1 + 2 * np.outer(t, variances))
     fourths = g.T @ (g * (t * density)[:, None])
     fourths += 2 * np.diag(fourths.diagonal())
-    return Axes(directions[:, kept], length**2 * (density @ g), length**4 * fourths)
+    return density @ g, fourths

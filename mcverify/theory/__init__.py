@@ -18,18 +18,20 @@ from mcverify.theory import (
 from mcverify.theory.moments import (
     alignment,
     coin_sum_mean_size,
-    correlated_variance,
     dot_kurtosis,
     dot_mean,
     dot_variance,
     effective_rank,
     matched_mean,
     matched_variance,
-    memory_block_variance,
     normal_matched_variance,
     predicted_variances,
-    random_sign_variance,
     scaled_vector_kurtosis,
+)
+from mcverify.theory.tied import (
+    correlated_variance,
+    memory_block_variance,
+    random_sign_variance,
     topic_block_variance,
     topic_mean,
     topic_variance,

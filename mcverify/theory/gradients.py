@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import erf
 
 from mcverify.arrays import Array
+from mcverify.theory.radius import log_density
 
 STEP = 0.1  # of log w
 
@@ -43,7 +44,7 @@ def two_key_below(size: float, d_k: int, scale: float) -> float:
     _check(d_k, scale)
     width = min(math.sqrt(45 / d_k), 6.0)
     u = np.linspace(-width - 30 / d_k, width, 101)  # ln(r/√d_k)
-    weight = np.exp(-d_k / 2 * (np.expm1(2 * u) - 2 * u))
+    weight = np.exp(log_density(u, d_k))
     reach = scale * math.sqrt(d_k) * np.exp(u)[:, None]  # scale·r
     y = np.linspace(0, 9, 16 * math.ceil(9 * max(1.0, float(scale * math.sqrt(d_k)))) + 1)
     cosh = np.cosh(np.minimum(reach * y / math.sqrt(2), 300.0))

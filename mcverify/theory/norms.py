@@ -5,26 +5,17 @@ import math
 import numpy as np
 
 from mcverify.arrays import Array
+from mcverify.laws.normed_axes import ROUNDING, of_unit_length
 from mcverify.theory.moments import effective_rank
-
-STEP = 0.05  # of log t, whose integrand is analytic
-REACH = 60.0  # each way, from 1/tr Σ
-ROUNDING = 1e-12  # of the largest eigenvalue: smaller ones are 0
 
 
 def shares(variances: Array) -> Array:
     """E y_i²/‖y‖² for independent normal y_i of these variances: (n,) -> (n,), which sum to 1.
 
-    Source: 1/‖y‖² = ∫ e^(−t‖y‖²) dt, and E y_i² e^(−t‖y‖²) is v_i/(1 + 2v_i t) times the product
-    of all (1 + 2v_j t)^(−1/2).
-
     >>> shares(np.array([1.0, 1.0, 0.0])), shares(np.array([4.0, 1.0])).round(6)
     (array([0.5, 0.5, 0. ]), array([0.666667, 0.333333]))
     """
-    t = np.exp(np.arange(-REACH, REACH, STEP)) / variances.sum()
-    grown = 1 + 2 * np.outer(t, variances)
-    density = np.exp(-0.5 * np.log(grown).sum(axis=1)) * t * STEP
-    return np.asarray(density @ (variances / grown))
+    return of_unit_length(variances)[0]
 
 
 def normed_score_variance(cov: Array, centred: bool) -> float:

@@ -8,6 +8,7 @@ from numpy.typing import DTypeLike
 from scipy.special import log_ndtr
 
 from mcverify.arrays import Array
+from mcverify.theory.radius import log_density
 
 LARGEST = {  # the largest finite number of each type
     "float16": (2 - 2.0**-10) * 2.0**15,
@@ -61,10 +62,10 @@ def row_overflow(
 
     def given_radius(u: Array) -> Array:
         x = score / math.sqrt(d_k) * np.exp(-u)
-        return _log_any(x, keys, two_sided) + _log_radius(u, d_k)
+        return _log_any(x, keys, two_sided) + log_density(u, d_k)
 
     left = -math.sqrt(2 * DEPTH / d_k) - DEPTH / d_k  # long since below e^-DEPTH: r is small there
-    log_total = _log_integral(lambda u: _log_radius(u, d_k), left, -left)
+    log_total = _log_integral(lambda u: log_density(u, d_k), left, -left)
     return min(1.0, math.exp(_log_integral(given_radius, left, -left) - log_total))
 
 
@@ -113,11 +114,6 @@ def _log_chernoff(d_k: int, keys: int, score: float) -> float:
     """ln of 2·keys·E e^{t(q·k − score)} = 2·keys·(1 − t²)^(−d_k/2) e^(−t·score) at the best t."""
     t = min(2 * score / (math.hypot(d_k, 2 * score) + d_k), 1 - 1e-9)
     return math.log(2 * keys) - d_k / 2 * math.log1p(-(t**2)) - t * score
-
-
-def _log_radius(u: Array, d_k: int) -> Array:
-    """ln of the density of u = ln(r/√d_k) where r² ~ χ²(d_k), 0 at its maximum, u = 0."""
-    return np.asarray(-d_k / 2 * (np.expm1(2 * u) - 2 * u))
 
 
 def _log_any(x: Array, keys: int, two_sided: bool) -> Array:
