@@ -64,7 +64,11 @@ def check(claim: Claim, cases: list[Case], spread: Spread, watch: Watch) -> Iter
 def _unsteady(cases: list[Case], spread: Spread, watch: Watch) -> str:
     """How cases break or change when measured again, first where they may kill the process."""
     def follow(index: int, progress: Progress) -> None:
-        watch.follow(index, lambda: (str(cases[max(int(progress()[0]), 0)]), progress()[1]))
+        def now() -> tuple[str, float]:
+            step, since = progress()  # a moment after the call's end it may be that of the next one
+            return str(cases[min(max(int(step), 0), len(cases) - 1)]), since
+
+        watch.follow(index, now)
 
     try:
         [(_, there)] = spread(elsewhere, [([refer(case) for case in cases],)],
@@ -72,6 +76,8 @@ def _unsteady(cases: list[Case], spread: Spread, watch: Watch) -> str:
     except (Exception, SystemExit) as error:
         return (f"cannot be taken to another process: {described(error)}; keep what its "
                 "grid and its body hold simple")
+    finally:
+        watch.ended(0, 0.0)
     if isinstance(there, Killed):
         return f"its process was killed ({there.how}); mend the body"
     if isinstance(there, str):
