@@ -4,6 +4,7 @@ import math
 import re
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,22 +14,27 @@ from mcverify.cli import waiting
 from mcverify.cli.main import main
 from mcverify.cli.terminal import console
 from mcverify.cli.waiting import Waiting
+from mcverify.judge import watch
 from mcverify.judge.run import run
 from mcverify.judge.watch import Watch
 
 CLAIM = '''
 import time
+from pathlib import Path
 from mcverify import absolute, claim, grid, laws
 from mcverify.statistic import mean
 
-slept = []
+def wait_until_told():
+    for _ in range(6000):  # a minute
+        if Path("told").exists():
+            break
+        time.sleep(0.01)
 
 @claim(mean, equals=0, within=absolute(MARGIN), over=grid(law=laws.normal, d_k=[2, 4]))
 def NAME(q, d_k):
     """The mean is 0."""
-    if d_k == SLOW and len(slept) < 3:
-        slept.append(d_k)
-        time.sleep(0.6)
+    if d_k == SLOW:
+        wait_until_told()
     return q
 '''
 
@@ -45,29 +51,37 @@ def mine(tmp_path, monkeypatch):
     return write
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """Nobody waits for long, and the body that waits goes on once it has been named."""
+    def noted(self):
+        line = told(self)
+        if re.search("at (sleepy-normal-d_k:2|the predictions of sleepy)", line):
+            Path("told").touch()
+        return line
+
+    told = Waiting.__str__
+    monkeypatch.setattr(Waiting, "__str__", noted)
+    monkeypatch.setattr(waiting, "PATIENCE", 0.02)
+    monkeypatch.setattr(waiting, "TICK", 0.01)
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_pipe_is_told_which_case_nothing_has_finished_beside(mine, monkeypatch, capsys, jobs):
-    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
-    monkeypatch.setattr(waiting, "TICK", 0.05)
-    started = time.monotonic()
-    assert main(["run", mine("sleepy", slow=4), "--jobs", jobs]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert any(re.fullmatch(r"\d of 4 cases;.* at .*sleepy-normal-d_k:4(-control.*)?", line)
-               for line in lines), lines
-    # one for each time that nothing moved
-    assert len(lines) <= 2 + (time.monotonic() - started) / waiting.PATIENCE
+def test_a_pipe_is_told_which_case_nothing_has_finished_beside(mine, quick, capsys, jobs):
+    assert main(["run", mine("sleepy", slow=2), "--jobs", jobs]) == 0
+    err = capsys.readouterr().err
+    assert re.search(r"^\d of 4 cases;.* at .*\bsleepy-normal-d_k:2", err, re.MULTILINE), err
 
 
 @pytest.mark.parametrize("command", [
     ["check-claim", "mine.py"], ["replay", "results/claims/sleepy.csv", "mine.py", "--jobs", "1"],
     ["selfcheck", "mine.py", "--short", "--jobs", "1"]])
-def test_other_commands_tell_what_they_are_at(mine, monkeypatch, capsys, command):
+def test_other_commands_tell_what_they_are_at(mine, quick, monkeypatch, capsys, command):
     mine("sleepy", slow=2)
     if command[0] == "replay":
+        Path("told").touch()
         assert main(["run", "mine.py", "--jobs", "1"]) == 0
-        mine("sleepy", slow=2)  # loaded anew, it sleeps again
-    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
-    monkeypatch.setattr(waiting, "TICK", 0.05)
+        Path("told").unlink()
     monkeypatch.setattr(package, "SHORT", package.Effort((128,), 1000, (), 0))
     capsys.readouterr()
     assert main(command) == 0
@@ -76,38 +90,54 @@ def test_other_commands_tell_what_they_are_at(mine, monkeypatch, capsys, command
     assert all(re.fullmatch(r"(at|about) .+", line) for line in lines), lines
 
 
-def test_a_prediction_that_takes_long_is_named(mine, monkeypatch, capsys):
-    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
-    monkeypatch.setattr(waiting, "TICK", 0.05)
-    file = mine("slow_to_tell")
+def test_a_prediction_that_takes_long_is_named(mine, quick, capsys):
+    file = mine("sleepy")
     Path(file).write_text(Path(file).read_text().replace(
-        "equals=0", "equals=lambda d_k: time.sleep(0.3) or 0"))
+        "equals=0", "equals=lambda d_k: wait_until_told() or 0"))
     assert main(["run", file, "--jobs", "1"]) == 0
-    assert "at the predictions of slow_to_tell" in capsys.readouterr().err.splitlines()
+    assert "at the predictions of sleepy" in capsys.readouterr().err.splitlines()
 
 
-def test_a_pipe_gets_a_line_a_minute(mine, monkeypatch, capsys):
-    monkeypatch.setattr(waiting, "MINUTE", 0.2)
-    monkeypatch.setattr(waiting, "TICK", 0.05)
-    started = time.monotonic()
-    assert main(["run", mine("sleepy", slow=4), "--jobs", "1"]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert 2 <= len(lines) <= 2 + (time.monotonic() - started) / waiting.MINUTE
-    each = r"\d of 4 cases(; [\d.,]+ blocks a second)?(; about \d+ s left)?"
-    assert all(re.fullmatch(each, line) for line in lines), lines
-    assert any("blocks a second" in line for line in lines), lines
-
-
-def test_a_terminal_gets_a_bar_with_the_cases_at_work(mine, monkeypatch, capsys):
-    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
+def test_a_terminal_gets_a_bar_with_the_cases_at_work(mine, quick, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")  # by which rich takes a pipe for a terminal
     monkeypatch.setenv("COLUMNS", "120")
     assert console(stderr=True).is_terminal
-    assert main(["run", mine("sleepy", slow=4), "--jobs", "1"]) == 0
+    assert main(["run", mine("sleepy", slow=2), "--jobs", "1"]) == 0
     err = capsys.readouterr().err
-    assert "at sleepy-normal-d_k:4" in err
-    assert "0/4" in err
+    assert "at sleepy-normal-d_k:2" in err
+    assert re.search("[0-3]/4", err)
     assert " blocks a second" in err
+
+
+def test_a_pipe_gets_a_line_a_minute_and_sooner_when_nothing_moves(monkeypatch):
+    """By a clock that goes on when somebody waits for it."""
+    now, lines, told = [1000.0], [], Waiting(4, 0)
+    told.last = told.watch.started = now[0]
+
+    def finished():
+        told.finished, told.last = told.finished + 1, now[0]
+        told.watch.ended(1, 0.0, 51200)
+        told.watch.at_work = {2: lambda: ("second", 1020.0)}
+
+    happens = {1020.0: finished, 1195.0: finished}
+
+    def wait(seconds):
+        now[0] += seconds
+        happens.get(now[0], lambda: None)()
+        return now[0] > 1240
+
+    for module in (waiting, watch):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(waiting, "show", lambda line, stderr: lines.append((now[0], line)))
+    told.watch.at(1, "first")
+    told._say(SimpleNamespace(wait=wait))
+    assert lines == [
+        (1010.0, "0 of 4 cases; at first"),
+        (1030.0, "1 of 4 cases; 1,707 blocks a second; at second"),
+        (1090.0, "1 of 4 cases; 569 blocks a second; at second"),
+        (1150.0, "1 of 4 cases; 341 blocks a second; at second"),
+        (1210.0, "2 of 4 cases; 488 blocks a second; at second"),
+    ]
 
 
 def test_what_is_at_work_is_named_up_to_three_and_without_markup():
@@ -132,13 +162,13 @@ def test_what_is_at_work_is_named_up_to_three_and_without_markup():
 
 def test_the_time_left_is_foreseen_from_the_first_look_on(mine):
     claims = discover(mine("quick", "narrow", margin=0.02))
-    watch, foreseen = Watch(), []
-    assert math.isnan(watch.seconds_left)
-    for _ in run([case for claim in claims for case in claim.cases()], jobs=1, watch=watch):
-        foreseen.append(watch.foreseen * (1 + watch.unseen / watch.first))
-    assert watch.done > 4 * watch.first  # so that there was something to foresee
-    assert watch.done / 2 <= foreseen[0] <= 2 * watch.done  # a look doubles what there was
-    assert watch.unseen == 0
-    assert foreseen[-1] == watch.done
-    assert watch.seconds_left == 0
-    assert not watch.at_work
+    seen, foreseen = Watch(), []
+    assert math.isnan(seen.seconds_left)
+    for _ in run([case for claim in claims for case in claim.cases()], jobs=1, watch=seen):
+        foreseen.append(seen.foreseen * (1 + seen.unseen / seen.first))
+    assert seen.done > 4 * seen.first  # so that there was something to foresee
+    assert seen.done / 2 <= foreseen[0] <= 2 * seen.done  # a look doubles what there was
+    assert seen.unseen == 0
+    assert foreseen[-1] == seen.done
+    assert seen.seconds_left == 0
+    assert not seen.at_work

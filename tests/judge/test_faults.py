@@ -18,9 +18,10 @@ import pytest
 from mcverify import Verdict, check, discover, grid, laws
 from mcverify.cli.main import main
 from mcverify.cli.suite import status
-from mcverify.judge import worker
+from mcverify.judge import processes, worker
 from mcverify.judge.detectable import reach_of
 from mcverify.judge.finding import contradictions
+from mcverify.judge.limit import limited
 from mcverify.judge.run import run
 from mcverify.results.journal import Journal
 from mcverify.statistic import mean
@@ -93,7 +94,7 @@ def by_name(findings):
     return {str(finding.case): finding for finding in findings}
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn", "fork"])
+@pytest.mark.parametrize("method", ["forkserver", "fork"])
 @pytest.mark.filterwarnings("ignore:`fork` start method")
 @pytest.mark.filterwarnings("ignore:This process")
 def test_a_killed_worker_costs_one_case_which_is_not_measured_again(mine, monkeypatch, method):
@@ -175,50 +176,69 @@ def test_setting_a_global_state_around_a_run_changes_nothing(mine):
     assert check(case) == first
 
 
+# No test waits for a limit: a body that has looped for an hour says so, or has its alarm ring.
+
 LOOPER = '''
 import time
+from mcverify.judge import worker
 
 @claim(mean, equals=0, within=absolute(0.5), over=WORLD)
 def looper(q, d_k):
-    """At d_k = 8 it never returns."""
-    while d_k == 8:
-        time.sleep(0.01)
+    """At d_k = 8 it does not return, and has been at it for an hour."""
+    if d_k == 8:
+        worker._noted[1] -= 3600
+        time.sleep(60)
     return q
 '''
 NEVER = '''
-import time
+import signal
 
 def never():
-    while True:
-        try:
-            while True:
-                time.sleep(0.01)
-        except Exception:
-            raise
+    while signal.getitimer(signal.ITIMER_REAL)[0] > 0:  # there is a limit
+        signal.raise_signal(signal.SIGALRM)
+    return 0
 '''
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_body_that_never_returns_is_an_error_of_its_case(mine, jobs, capsys):
-    assert main(["run", mine(GOOD, LOOPER), "--jobs", str(jobs), "--body-limit", "3s"]) == 3
+def test_a_body_that_never_returns_is_an_error_of_its_case(mine, monkeypatch, jobs, capsys):
+    monkeypatch.setattr(processes, "TICK", 0.01)
+    assert main(["run", mine(GOOD, LOOPER), "--jobs", str(jobs), "--body-limit", "30m"]) == 3
     found = pd.read_csv("results/claims/looper.csv", keep_default_na=False)
     assert found["verdict"].tolist() == ["CONFIRMED", "ERROR"]
-    assert ("a body or a law took over 3 s, the most that is allowed; mend an endless loop, or "
+    assert ("a body or a law took over 1800 s, the most that is allowed; mend an endless loop, or "
             "allow more with --body-limit") in found["reason"][1]
     good = pd.read_csv("results/claims/good_claim.csv")
     assert good["verdict"].tolist() == ["CONFIRMED", "CONFIRMED"]
 
 
 @pytest.mark.parametrize(("body", "prediction", "who"), [
-    ("never()", "equals=0, within=absolute(1)", "the body"),
+    ("return never()", "equals=0, within=absolute(1)", "the body"),
     ("return 0.5", "equals=never, within=absolute(2)", "the prediction")])
 def test_so_is_a_calculation_or_a_prediction_that_never_ends(mine, body, prediction, who, capsys):
     text = ALONE.replace("BODY", body).replace("PREDICTION", prediction)
     file = mine(GOOD, NEVER, "from mcverify.statistic import exact",
                 text.replace("STATISTIC", "exact"))
-    assert main(["run", file, "--jobs", "1", "--body-limit", "1s"]) == 3
+    assert main(["run", file, "--jobs", "1", "--body-limit", "30m"]) == 3
     found = pd.read_csv("results/claims/alone.csv", keep_default_na=False)
-    assert found["reason"][0].startswith(f"{who} took over 1 s, the most that is allowed")
+    assert found["reason"][0].startswith(f"{who} took over 1800 s, the most that is allowed")
+
+
+def test_who_catches_the_end_of_a_limit_is_ended_again():
+    caught = []
+
+    def stubborn():
+        for _ in range(2):
+            try:
+                time.sleep(30)
+            except ValueError as error:
+                caught.append(error)
+        time.sleep(30)
+
+    with pytest.raises(ValueError, match=r"the body took over 0\.01 s"), limited(0.01, "the body"):
+        stubborn()
+    assert len(caught) == 2
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 # --- interruption -----------------------------------------------------------------------------

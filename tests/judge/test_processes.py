@@ -2,15 +2,16 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
+from types import ModuleType
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+from mcverify.judge import processes, worker
 from mcverify.judge.processes import cores, workers
 from mcverify.judge.worker import Killed, in_worker, note_step
 
@@ -26,9 +27,14 @@ def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def grow_older(seconds):
+    """Be at the noted step for so much longer, without a wait for it."""
+    worker._noted[1] -= seconds
+
+
 def for_ever():
-    while True:
-        time.sleep(0.01)
+    grow_older(3600)
+    time.sleep(60)
 
 
 def draw_for_ever():
@@ -38,9 +44,10 @@ def draw_for_ever():
 
 def slow_steps():
     """Longer than the limit, but not at one step."""
-    for step in range(120):
-        time.sleep(0.02)
+    for step in range(5):
         note_step(step)
+        grow_older(1000)
+        time.sleep(0.02)
 
 
 def step_by_step(folder):
@@ -77,6 +84,21 @@ def threads_of_blas():
     return [library["num_threads"] for library in threadpool_info()]
 
 
+def alive(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize(("how", "told"), [
     (kill, "SIGKILL(-9)"), (leave, "EXIT(0)"), (close_everything_and_leave, "EXIT(3)")])
 def test_a_dead_process_costs_its_call_alone_and_tells_how_far_it_came(how, told):
@@ -84,6 +106,13 @@ def test_a_dead_process_costs_its_call_alone_and_tells_how_far_it_came(how, told
     with workers(2) as spread:
         found = dict(spread(in_steps, calls))
     assert found == {0: 2, 1: Killed(told, 2), 2: 4, 3: Killed(told, -1), 4: 5}
+
+
+def test_without_a_fork_server_a_process_is_spawned(monkeypatch):
+    monkeypatch.setattr(worker, "START_METHOD", "spawn")
+    with workers(2) as spread:  # of a built-in function, so that the processes import little
+        found = dict(spread(exec, [("",), ("import os; os._exit(3)",), ("",)]))
+    assert found == {0: None, 1: Killed("EXIT(3)", -1), 2: None}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -109,13 +138,15 @@ def test_how_far_a_call_is_can_be_asked_while_it_is_under_way(jobs, tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_call_that_is_at_one_step_for_too_long_is_killed_and_the_others_go_on(jobs):
+def test_a_call_that_is_at_one_step_for_too_long_is_killed_and_the_others_go_on(
+        jobs, monkeypatch):
+    monkeypatch.setattr(processes, "TICK", 0.005)
     calls = [(3, nothing), (2, for_ever), (4, slow_steps), (0, draw_for_ever)]
     with workers(jobs) as spread:
-        found = dict(spread(in_steps, calls, limit=2.0))
+        found = dict(spread(in_steps, calls, limit=1800.0))
     assert {found[0], found[2]} == {3, 4}
     assert [found[1].step, found[3].step] == [1, -1]
-    assert "a body or a law took over 2 s, the most" in found[1].how
+    assert "a body or a law took over 1800 s, the most" in found[1].how
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -150,7 +181,7 @@ def test_a_process_that_dies_idle_is_replaced():
     with workers(2) as spread:
         for number in dict(spread(my_id, [(), ()])).values():
             os.kill(number, signal.SIGKILL)
-        time.sleep(0.5)
+            wait_for(lambda number=number: not alive(number))
         assert dict(spread(pow, [(3, 1), (3, 2)])) == {0: 3, 1: 9}
 
 
@@ -161,18 +192,16 @@ def test_functions_that_no_module_holds_can_be_called_and_linear_algebra_is_not_
     assert not in_worker()
 
 
-SCRIPT = '''
-from mcverify.judge.processes import workers
-print("running")
-with workers(2) as spread:
-    print(sorted(spread(pow, [(2, 3), (3, 2)])))
-'''
-
-
-def test_a_script_is_not_run_again_by_its_processes(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)  # without `if __name__ == "__main__"`
-    ran = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
-    assert (ran.stdout, ran.stderr) == ("running\n[(0, 8), (1, 9)]\n", "")
+def test_a_script_is_not_run_again_by_its_processes(tmp_path, monkeypatch):
+    (tmp_path / "script.py").write_text(  # without `if __name__ == "__main__"`
+        "from pathlib import Path; Path(__file__).with_name('again').touch()")
+    script = ModuleType("__main__")
+    script.__file__ = str(tmp_path / "script.py")
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    with workers(2) as spread:
+        assert dict(spread(pow, [(2, 3), (3, 2)])) == {0: 8, 1: 9}
+    assert not (tmp_path / "again").exists()
+    assert sys.modules["__main__"] is script
 
 
 def test_cores_are_those_that_this_process_may_use():
