@@ -3,8 +3,6 @@
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from mcverify.attention.chunk import Scores, Vectors
 from mcverify.cli.main import main
 from mcverify.judge import run as running
 from mcverify.judge.measure import Measured, measure
+from mcverify.judge.processes import workers
 from mcverify.results import chunks, journal
 from mcverify.results.chunks import Chunks
 
@@ -130,14 +129,14 @@ from mcverify import absolute, claim, grid, laws, relative
 from mcverify.attention import scores
 from mcverify.statistic import mean, median, variance
 
-HERE = grid(law=laws.normal, d_k=64)
+HERE = grid(law=laws.normal, d_k=4)
 
-@claim(variance, equals=64, within=relative(0.08), over=HERE)
+@claim(variance, equals=4, within=relative(0.08), over=HERE)
 def wide(q, k):
     """Var(q·k) = d_k."""
     return scores(q, k)
 
-@claim(variance, equals=64, within=relative(0.03), over=HERE)
+@claim(variance, equals=4, within=relative(0.03), over=HERE)
 def narrow(q, k):
     """Var(q·k) = d_k, more or less."""
     return scores(q, k)
@@ -150,10 +149,12 @@ def middle(q, rng):
 @claim(mean, equals=0, within=absolute(0.01), over=HERE)
 def breaking(q):
     """A body that breaks at last."""
-    if q[0, 0, 0] > 1.5:
+    if q[0, 0, 0] > 2:
         raise KeyError("far out")
     return q
 '''
+# A call for each chunk, and small ones.
+SMALL = [("mcverify.judge.group.CALL", 0.0), ("mcverify.judge.world.CHUNK_NUMBERS", 2**14)]
 TABLES = ["verdicts.csv", "controls.csv", *(
     f"claims/{name}.csv" for name in ("wide", "narrow", "middle", "breaking"))]
 
@@ -182,7 +183,8 @@ def measured(monkeypatch):
         return result
 
     monkeypatch.setattr(running, "measure", counted)
-    monkeypatch.setattr("mcverify.judge.group.CALL", 0.0)  # a call for each chunk
+    for target, value in SMALL:
+        monkeypatch.setattr(target, value)
     return found
 
 
@@ -190,12 +192,12 @@ def contents(folder):
     return [Path(folder, table).read_bytes() for table in TABLES]
 
 
-@pytest.mark.parametrize("stops", [[1], [3], [5, 1, 2], [9, 9], [20]])
+@pytest.mark.parametrize("stops", [[1], [5, 1, 2], [60]])
 def test_no_finished_chunk_is_measured_again(mine, measured, stops, capsys):
     status = main([*mine, "--out", "at_once"])
     whole = list(measured)
     assert status == 3  # of the body that breaks
-    assert len(whole) > 20  # chunks, in several looks of several chunks
+    assert len(whole) > 60  # chunks, in several looks of several chunks
     measured.clear()
     done = []
     for index, stop in enumerate(stops):
@@ -239,26 +241,24 @@ def test_a_claim_that_has_changed_is_measured_anew(mine, measured):
 
 def test_a_kill_costs_what_is_not_written(mine, measured):
     """Here nothing, for every chunk is written; else ten seconds of measuring at most."""
-    code = f"""
-import os, signal
-from mcverify.cli.main import main
-from mcverify.judge import group, run as running
-from mcverify.judge.measure import measure
-from mcverify.results import chunks
+    def run_until_killed(folder, patches):
+        def counted(*call):
+            if len(calls) == 7:
+                os.kill(os.getpid(), signal.SIGKILL)
+            calls.append(call)
+            return measure(*call)
 
-group.CALL, chunks.SPAN, calls = 0.0, 0.0, []
+        calls = []
+        os.chdir(folder)
+        with pytest.MonkeyPatch.context() as patch:
+            for target, value in [*patches, ("mcverify.judge.run.measure", counted)]:
+                patch.setattr(target, value)
+            main(mine)
 
-def counted(*call):
-    if len(calls) == 7:
-        os.kill(os.getpid(), signal.SIGKILL)
-    calls.append(call)
-    return measure(*call)
-
-running.measure = counted
-main({mine})
-"""
-    ran = subprocess.run([sys.executable, "-c", code], env=os.environ, capture_output=True)
-    assert ran.returncode == -signal.SIGKILL, ran.stderr
+    with workers(2) as spread:
+        [(_, killed)] = spread(run_until_killed, [
+            (Path.cwd(), [*SMALL, ("mcverify.results.chunks.SPAN", 0.0)])])
+    assert killed.how == "SIGKILL(-9)"
     status = main([*mine, "--resume"])
     rest = list(measured)
     measured.clear()
