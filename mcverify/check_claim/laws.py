@@ -37,11 +37,11 @@ BREAKS = ("name", "moments", "draw")  # parts of a law without which the rest te
 def check(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]]:
     """The laws that are broken, and what is wrong with any that the claims name."""
     worlds, named, cases = _worlds(claims, watch), dict[str, Law](), list[Case]()
-    told: dict[tuple[Law, str], str] = {}  # by the part of a law, of which one line says enough
+    problems: dict[tuple[Law, str], str] = {}  # by the part of a law, of which one line says enough
     for law, world in ((world.law, world) for world in worlds):
         if named.setdefault(str(law), law) != law:
-            told[law, "name"] = ("another law has this name and is not equal to it; tell all "
-                                 "parameters in __str__, floats with .12g")
+            problems[law, "name"] = ("another law has this name and is not equal to it; tell all "
+                                     "parameters in __str__, floats with .12g")
             continue
         randomness, at = GlobalRandomness(), f"moments({world.d_k})"
         try:
@@ -50,21 +50,21 @@ def check(claims: Sequence[Claim], watch: Watch) -> tuple[set[Law], list[Remark]
                 cases += [case for claim in _claims(world) for case in claim.cases()]
             randomness.untouched(at)
         except Exception as error:
-            told.setdefault((law, "moments"), f"{at} is broken: {described(error)}; let it give "
-                            "means (d_k,) and covariances (d_k, d_k), nan where not known")
+            problems.setdefault((law, "moments"), f"{at} is broken: {described(error)}; let it "
+                                "give means (d_k,) and covariances (d_k, d_k), nan where not known")
     terms = Terms(error_rate=FALSE_ALARM / (len(cases) or 1))
     for finding in sorted(run(cases, terms, 1, watch), key=lambda each: cases.index(each.case)):
         law, part = finding.case.drawn["law"], finding.case.claim.name.partition(" ")[0]
         if finding.broken:
-            told.setdefault((law, "draw"), finding.reason)
+            problems.setdefault((law, "draw"), finding.reason)
         elif finding.verdict is Verdict.REFUTED:
-            told.setdefault((law, part), _contradiction(finding))
-    broken = {law for law, part in told if part in BREAKS}
+            problems.setdefault((law, part), _contradiction(finding))
+    broken = {law for law, part in problems if part in BREAKS}
     claim_of = {world.law: claim for world, claim in worlds.items()}
     return broken, [
         Remark(PROBLEM, place_of(claim_of[law], getattr(type(law), part, type(law).moments)),
                f"{law}: {text.removeprefix(f'the law {law} ')}")
-        for (law, part), text in told.items() if law not in broken or part in BREAKS]
+        for (law, part), text in problems.items() if law not in broken or part in BREAKS]
 
 
 def _contradiction(finding: Finding) -> str:

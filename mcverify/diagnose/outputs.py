@@ -65,25 +65,25 @@ def _four(x: Any, name: str) -> Array:
     return np.asarray(x[:, None] if x.ndim == 3 else x.reshape((1,) * (4 - x.ndim) + x.shape))
 
 
-def _masks(shape: tuple[int, ...], told: Any) -> dict[str, Bools]:
-    """What each query sees, (batch, heads, tokens, keys), by name: as told, or all tried ones."""
-    if told is not None and not isinstance(told, str):
-        told = as_array(told, "mask")
+def _masks(shape: tuple[int, ...], wanted: Any) -> dict[str, Bools]:
+    """What each query sees, (batch, heads, tokens, keys), by name: as wanted, or all tried ones."""
+    if wanted is not None and not isinstance(wanted, str):
+        wanted = as_array(wanted, "mask")
         try:
-            if told.dtype == bool and (seen := np.broadcast_to(told, shape)).any(axis=-1).all():
+            if wanted.dtype == bool and (seen := np.broadcast_to(wanted, shape)).any(axis=-1).all():
                 return {"told": seen}
         except ValueError:
             pass
-        raise ValueError(f"mask is {told.dtype} of shape {told.shape}: must be true where a query "
-                         f"sees a key, which each must, and broadcast to (batch, heads, tokens, "
-                         f"keys) = {shape}; cast it to bool, or cut it")
-    if told not in (None, *MASKS):
-        raise ValueError(f"mask={told!r}: must be {' or '.join(MASKS)}, or an array; leave it out "
-                         "to have it found")
+        raise ValueError(f"mask is {wanted.dtype} of shape {wanted.shape}: must be true where a "
+                         "query sees a key, which each must, and broadcast to (batch, heads, "
+                         f"tokens, keys) = {shape}; cast it to bool, or cut it")
+    if wanted not in (None, *MASKS):
+        raise ValueError(f"mask={wanted!r}: must be {' or '.join(MASKS)}, or an array; leave it "
+                         "out to have it found")
     ahead = np.arange(shape[3]) - np.arange(shape[2])[:, None]
     masks = {"none": np.ones(shape, dtype=bool),
              "causal": np.broadcast_to(ahead <= max(0, shape[3] - shape[2]), shape)}
-    return {name: seen for name, seen in masks.items() if told in (None, name)}
+    return {name: seen for name, seen in masks.items() if wanted in (None, name)}
 
 
 def _of_head(q: Array, k: Array, v: Array, out: Array, masks: dict[str, Bools]) -> dict[str, Any]:
@@ -142,10 +142,10 @@ def read_outputs(paths: Sequence[str], names: Sequence[str] | None, mask: str | 
             if not {"v", "out"} <= set(file.files):
                 return None
         names = ("v", "out")
-    told = [] if mask is None or mask in MASKS else [mask]
-    arrays = [*names, *told]
+    of_mask = [] if mask is None or mask in MASKS else [mask]
+    arrays = [*names, *of_mask]
     v, out, own = read_arrays(list(paths), arrays) if archive else read_arrays(arrays)
-    return v, out, own if told else mask
+    return v, out, own if of_mask else mask
 
 
 def text(frame: pd.DataFrame) -> str:

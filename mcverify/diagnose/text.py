@@ -41,9 +41,9 @@ def _of_quantities(frame: pd.DataFrame) -> str:
         "verdict": frame.verdict,
     }
     notes = frame.groupby("note", sort=False).quantity.agg(", ".join)
-    told = [f"{quantities}: {note}" for note, quantities in notes.items() if note]
+    remarks = [f"{quantities}: {note}" for note, quantities in notes.items() if note]
     few = [f"{text}; ± is a standard error" for text in _too_few(frame)]
-    return "\n".join([*_lines(columns, ("value", "estimate")), "", *_wrapped(few + told)])
+    return "\n".join([*_lines(columns, ("value", "estimate")), "", *_wrapped(few + remarks)])
 
 
 def _of_heads(frame: pd.DataFrame) -> str:

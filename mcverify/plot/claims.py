@@ -38,8 +38,8 @@ def draw_claims(
     """
     tables = {name: read(results, name, ("verdict", "expected", "reason"), PLACES)
               for name in names}
-    told = results.read("verdicts") if kind == ".png" else []
-    titles = {row["claim"]: f"{row['claim']}: {row['sentence']}" for row in told}
+    verdicts = results.read("verdicts") if kind == ".png" else []
+    titles = {row["claim"]: f"{row['claim']}: {row['sentence']}" for row in verdicts}
     for name, frame in tables.items():
         fixed, labels = _labels(frame.drop(columns=[*COLUMNS], errors="ignore"))
         for page, start in enumerate(range(0, len(frame), MOST)):

@@ -51,8 +51,10 @@ def draw_overview(results: Results, folder: Path, kind: str = ".png") -> Iterato
                 axes.text(x + SIGN_FROM, y, f"{sign} {judgement}", va="center",
                           color=COLOURS[outcome])
             for place, row in enumerate(rows):
-                _mark(axes, x + MARKS_FROM + place * PITCH, y, row["verdict"],
-                      row["verdict"] != row["expected"])
+                ring = ({"markeredgecolor": "black", "markeredgewidth": 1.5}
+                        if row["verdict"] != row["expected"] else {})
+                axes.plot(x + MARKS_FROM + place * PITCH, y, **MARKERS[row["verdict"]] | ring,
+                          markersize=5)
         _legend(axes, frame)
     yield file
 
@@ -73,11 +75,6 @@ def _lines(frame: pd.DataFrame, judgements: dict[str, str]) -> Lines:
     return [(name, judgements.get(name, ""), rows[:ACROSS]) if start == 0 else
             ("", "", rows[start:start + ACROSS])
             for name, rows in deciding.items() for start in range(0, max(len(rows), 1), ACROSS)]
-
-
-def _mark(axes: Axes, x: float, y: float, verdict: str, wrong: bool) -> None:
-    ring = {"markeredgecolor": "black", "markeredgewidth": 1.5} if wrong else {}
-    axes.plot(x, y, **MARKERS[verdict] | ring, markersize=5)
 
 
 def _legend(axes: Axes, frame: pd.DataFrame) -> None:

@@ -36,26 +36,20 @@ def _function(target: str) -> Any:
     place, _, name = target.rpartition(":")
     if not place or not name:
         raise UsageError(f"{target!r}: must name a function as module:function or file.py:function")
+    sys.path.insert(0, str(Path.cwd()))
     try:
-        module = _module(place)
+        module: Any = (SimpleNamespace(**runpy.run_path(place, run_name=Path(place).stem))
+                       if place.endswith(".py") else importlib.import_module(place))
     except Exception as error:
         raise UsageError(f"{target}: {place} cannot be imported: {type(error).__name__}: {error}; "
                          "run it where it can") from None
+    finally:
+        sys.path.pop(0)
     function = getattr(module, name, None)
     if not callable(function):
         has = "has no" if function is None else "has, but not as a function,"
         raise UsageError(f"{target}: {place} {has} {name}; name a function of q, k, v")
     return function
-
-
-def _module(place: str) -> Any:
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        if place.endswith(".py"):
-            return SimpleNamespace(**runpy.run_path(place, run_name=Path(place).stem))
-        return importlib.import_module(place)
-    finally:
-        sys.path.pop(0)
 
 
 def _type(name: str | None) -> Any:

@@ -172,13 +172,13 @@ def heads_read(caller: Caller, at_zero: Array, gain: Array, key_gain: float,
     sizes = caller.sizes
     numbers = 1 + np.arange(sizes.kv_heads)
     digits = numbers >> np.arange(sizes.kv_heads.bit_length())[:, None] & 1  # (digits, kv_heads)
-    told = np.vstack([np.ones_like(numbers), digits])[..., None, None] == 1
+    marked = np.vstack([np.ones_like(numbers), digits])[..., None, None] == 1
     one, same = plain(rng, sizes, 1), flat(sizes)
     q = np.broadcast_to(one.q[:, None] * gain[:, None, None],
-                        (len(told), sizes.heads, sizes.tokens, sizes.d_k))
-    p, _ = caller.weights(q, np.where(told, one.k[:, None], same.k[:, None]) * key_gain)
-    quiet_q, quiet_k = (x[:, None].repeat(len(told), axis=0) for x in (same.q, same.k))
-    values = np.where(told, 1.0, 0.0) * np.ones((sizes.keys, sizes.d_v))
+                        (len(marked), sizes.heads, sizes.tokens, sizes.d_k))
+    p, _ = caller.weights(q, np.where(marked, one.k[:, None], same.k[:, None]) * key_gain)
+    quiet_q, quiet_k = (x[:, None].repeat(len(marked), axis=0) for x in (same.q, same.k))
+    values = np.where(marked, 1.0, 0.0) * np.ones((sizes.keys, sizes.d_v))
     out = caller(quiet_q.repeat(sizes.heads, axis=1), quiet_k, values)
     visible = at_zero > 0
     spread = _ranges(_changes(p, at_zero, visible), visible)

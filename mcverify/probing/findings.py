@@ -85,7 +85,7 @@ def of_mask(mask: Mask, rule: Rule | None) -> Iterator[str]:
         yield f"each query sees {before} keys before it and {after} after it"
 
 
-def of_bias(bias: Bias, rule: Rule | None, told: bool) -> Iterator[str]:
+def of_bias(bias: Bias, rule: Rule | None, given: bool) -> Iterator[str]:
     """What is added to the logits, and whether it is scaled as well."""
     if bias.slopes is not None:
         yield "a logit falls with each token of distance (ALiBi): see slopes"
@@ -95,7 +95,7 @@ def of_bias(bias: Bias, rule: Rule | None, told: bool) -> Iterator[str]:
     elif bias.largest:
         yield (f"logits of equal products differ by up to {bias.largest:.4g} in a row: by a bias"
                + ("" if bias.factor else ", which is no multiple of the one that was passed"
-                  if told else ", whose factor is told if it is passed as bias="))
+                  if given else ", whose factor is told if it is passed as bias="))
     if bias.factor and rule and not bias.factor[0] <= 1 <= bias.factor[1]:
         low, high = bias.factor
         scaled = np.all((rule.low <= high) & (low <= rule.high))

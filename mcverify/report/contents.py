@@ -75,10 +75,10 @@ def _tables(
 
     def shown(names: Sequence[str]) -> list[Row]:
         """Claims with their pictures, each of which is drawn once in a page."""
-        told = [claims[name] | {"pictures": [part[name in drawn] for part in forests[name]],
-                                "first": name not in drawn} for name in names]
+        listed = [claims[name] | {"pictures": [part[name in drawn] for part in forests[name]],
+                                  "first": name not in drawn} for name in names]
         drawn.update(names)
-        return told
+        return listed
 
     names = {statement: [row["claim"] for row in rows]
              for statement, rows in deciding(claims.values()).items()}

@@ -125,8 +125,8 @@ def passed(frame: pd.DataFrame) -> bool:
 def report(frame: pd.DataFrame) -> str:
     """The worst miss ratio of each statistic, every row that fails, and what is known to fail."""
     known, misses = frame["verdict"] == "known to fail", frame["check"].str.startswith("miss")
-    told = frame[misses & ~known & (frame["effective"] >= FEW)]
-    worst = told.loc[told.groupby(["statistic", "basis"])["ratio"].idxmax()]
+    enough = frame[misses & ~known & (frame["effective"] >= FEW)]
+    worst = enough.loc[enough.groupby(["statistic", "basis"])["ratio"].idxmax()]
     lines = ["How many times as often as it may an interval misses, at worst:", *(
         f"  {_told(row)}" for row in worst.itertuples())]
     lines += [f"too {row.verdict}: {_told(row)}"
