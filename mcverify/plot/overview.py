@@ -10,7 +10,8 @@ from mcverify.declare.claim import statement_ids
 from mcverify.plot.page import MARKERS, ROW, Axes, picture, read
 from mcverify.results.folder import Results
 from mcverify.results.ledger import SIGNS, ledger_of
-from mcverify.verdict import COLOURS, ERROR
+from mcverify.results.reader import departure, outcome_of
+from mcverify.verdict import COLOURS
 
 COLUMNS = 3
 ACROSS = 11  # marks in a line of a column; the others stand in lines below it
@@ -31,7 +32,8 @@ def draw_overview(results: Results, folder: Path, kind: str = ".png") -> Iterato
     UsageError if nothing has been judged yet, or the table is damaged.
     """
     frame = read(results, "verdicts", ("claim", "decides", "verdict", "expected"), ("errors",))
-    frame.loc[frame.errors > 0, "verdict"] = ERROR
+    rows = frame.to_dict("records")
+    frame = frame.assign(verdict=[*map(outcome_of, rows)], departure=[*map(departure, rows)])
     table = ledger_of(results)
     judgements = dict(zip(table["id"], table["judgement"], strict=True))
     lines = _lines(frame, judgements)
@@ -52,7 +54,7 @@ def draw_overview(results: Results, folder: Path, kind: str = ".png") -> Iterato
                           color=COLOURS[outcome])
             for place, row in enumerate(rows):
                 ring = ({"markeredgecolor": "black", "markeredgewidth": 1.5}
-                        if row["verdict"] != row["expected"] else {})
+                        if row["departure"] else {})
                 axes.plot(x + MARKS_FROM + place * PITCH, y, **MARKERS[row["verdict"]] | ring,
                           markersize=5)
         _legend(axes, frame)
@@ -81,7 +83,7 @@ def _legend(axes: Axes, frame: pd.DataFrame) -> None:
     counts = frame.verdict.value_counts()
     handles = [axes.plot([], [], **style, ls="", label=f"{verdict} {counts[verdict]}")[0]
                for verdict, style in MARKERS.items() if verdict in counts]
-    wrong = int((frame.verdict != frame.expected).sum())
+    wrong = int((frame.departure != "").sum())
     handles += axes.plot([], [], "o", mec="black", mfc="none", mew=1.5,
                          label=f"not as declared {wrong}")
     axes.legend(handles=handles, loc="upper left", ncols=len(handles), frameon=False,

@@ -62,12 +62,12 @@ def check_count(file: Path, rows: int, cases: int) -> None:
         raise DamagedError(file, f"has {rows} rows, and verdicts.csv tells of {cases}")
 
 
-def outcome_of(row: Mapping[str, Any]) -> str:
+def outcome_of(row: Mapping[Any, Any]) -> str:
     """The verdict of a claim's row in verdicts.csv; ERROR if a case of it is one."""
     return ERROR if int(row.get("errors", 0)) else str(row["verdict"])
 
 
-def departure(row: Mapping[str, str]) -> str:
+def departure(row: Mapping[Any, Any]) -> str:
     """In what a claim's row in verdicts.csv is not as declared; "" if in nothing.
 
     >>> departure({"claim": "mine", "expected": "CONFIRMED", "verdict": "REFUTED"})
