@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mcverify import theory
-from mcverify.arrays import Array
-from mcverify.diagnose.population import Indices, Tokens
+from mcverify.arrays import Array, Ints
+from mcverify.diagnose.population import Tokens
 
 UNITS_OF_A_BLOCK = 4  # at least: each half needs two for a covariance
 PARTS = 16  # of all units, each left out once for a standard error
@@ -66,11 +66,11 @@ def whole_sums(tokens: Tokens) -> dict[str, Array]:
     return _columns(tokens, [units, *left])
 
 
-def _shuffled(tokens: Tokens) -> Indices:
+def _shuffled(tokens: Tokens) -> Ints:
     return np.random.default_rng(0).permutation(len(tokens.sizes))
 
 
-def _columns(tokens: Tokens, blocks: list[Indices]) -> dict[str, Array]:
+def _columns(tokens: Tokens, blocks: list[Ints]) -> dict[str, Array]:
     scores = (theory.population.pair_sums(tokens.law) if tokens.grouped
               else np.zeros((len(tokens.sizes), 2)))
     totals = tokens.totals(tokens.q), tokens.totals(tokens.k), scores
@@ -82,7 +82,7 @@ def _columns(tokens: Tokens, blocks: list[Indices]) -> dict[str, Array]:
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def _half(tokens: Tokens, totals: tuple[Array, Array, Array], units: Indices) -> _Half:
+def _half(tokens: Tokens, totals: tuple[Array, Array, Array], units: Ints) -> _Half:
     sizes, which = tokens.sizes[units].astype(np.float64), tokens.of_units(units)
     others = (sizes.sum() - np.repeat(sizes, tokens.sizes[units]))[:, None]
     number, ways = len(units), len(units) * (len(units) - 1)

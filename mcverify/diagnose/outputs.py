@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from mcverify.arrays import Array
+from mcverify.arrays import Array, Bools
 from mcverify.attention import bfloat16, softmax
 from mcverify.laws.arrays import as_array, read_arrays
 from mcverify.theory.precision import LARGEST
-
-Bools = NDArray[np.bool_]
 
 LEFT = 1e-3  # of the outputs' length, which may be left unexplained
 LEFT_OF_BFLOAT16 = 4e-3  # the same where they hold no more digits than bfloat16, which is 2^-8 off

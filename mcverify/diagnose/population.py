@@ -5,14 +5,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcverify.arrays import Array
+from mcverify.arrays import Array, Ints
 from mcverify.laws.arrays import as_array
 from mcverify.laws.law import Moments
 from mcverify.laws.real_tokens import Measured, measured
-
-Indices = NDArray[np.int64]
 
 LARGEST_ENTRY = 1e20
 
@@ -31,7 +28,7 @@ class Tokens:
     moments: Moments
     q: Array
     k: Array
-    sizes: Indices
+    sizes: Ints
 
     @property
     def d_k(self) -> int:
@@ -43,14 +40,14 @@ class Tokens:
         return self.law.groups is not None
 
     @cached_property
-    def _starts(self) -> Indices:
+    def _starts(self) -> Ints:
         return np.cumsum(self.sizes) - self.sizes
 
     def totals(self, values: Array) -> Array:
         """Sums over each unit: (n_tokens, …) -> (units, …)."""
         return np.asarray(np.add.reduceat(values, self._starts)) if self.grouped else values
 
-    def of_units(self, units: Indices) -> Indices:
+    def of_units(self, units: Ints) -> Ints:
         """The tokens of some units, one unit after the other."""
         if not self.grouped:
             return units

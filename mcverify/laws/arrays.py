@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.arrays import Array
+from mcverify.arrays import Array, Ints
 
-Labels = NDArray[np.int64]
 File = str | PathLike[str]
 UNREADABLE = (ValueError, EOFError, OSError, zipfile.BadZipFile)
 
 
-def checked(q: Any, k: Any, groups: Any = None) -> tuple[Array, Array, Labels | None]:
+def checked(q: Any, k: Any, groups: Any = None) -> tuple[Array, Array, Ints | None]:
     """Copies of q and k, (n_tokens, d_k), as float64, and groups, (n_tokens,), counted from 0.
 
     Raises ValueError for what cannot be the queries and keys of the same tokens: another rank,
@@ -67,7 +66,7 @@ def _vectors(x: Any, name: str) -> Array:
     return np.array(x, dtype=np.float64, order="C")
 
 
-def _labels(groups: Any, tokens: int) -> Labels:
+def _labels(groups: Any, tokens: int) -> Ints:
     groups = as_array(groups, "groups")
     if groups.dtype.kind not in "iu":
         raise ValueError(f"groups has dtype {groups.dtype}: a group is a whole number, e.g. the "

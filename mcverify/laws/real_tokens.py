@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.arrays import Array
-from mcverify.laws.arrays import File, Labels, checked, read_arrays
+from mcverify.arrays import Array, Ints
+from mcverify.laws.arrays import File, checked, read_arrays
 from mcverify.laws.base import LawBase
 from mcverify.laws.law import BlockMoments, Moments, Of, Pair, Rng
 from mcverify.laws.sampled_tokens import of_pairs, of_tokens
@@ -39,7 +39,7 @@ class Measured(LawBase):
     digest: str
     q: Array = field(compare=False, repr=False)
     k: Array = field(compare=False, repr=False)
-    groups: Labels | None = field(default=None, compare=False, repr=False)
+    groups: Ints | None = field(default=None, compare=False, repr=False)
     coupled = True
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Measured(LawBase):
         return self.groups is None
 
     @cached_property
-    def members(self) -> list[NDArray[np.int64]]:
+    def members(self) -> list[Ints]:
         """The tokens of each group; without groups all tokens are one."""
         if self.groups is None:
             return [np.arange(len(self.q))]

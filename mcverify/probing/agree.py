@@ -9,7 +9,6 @@ import numpy as np
 
 from mcverify.arrays import Array
 from mcverify.probing.calls import Attend, Caller, Sizes, precision
-from mcverify.probing.probe import TOKENS
 from mcverify.probing.rounding import COMPUTED, LOGIT, SINGLE, STORED, TYPES
 
 BATCH = 4
@@ -63,8 +62,7 @@ def agree(
     >>> bool(agree(one, other)), bool(agree(one, lambda q, k, v: other(q, k * 1.01, v)))
     (True, False)
     """
-    tokens = TOKENS if tokens is None else tokens
-    sizes = Sizes(d_k, d_v, heads, heads if kv_heads is None else kv_heads, tokens, tokens)
+    sizes = Sizes.given(d_k, d_v, heads, kv_heads, tokens)
     compared = [_compared(a, b, sizes, dtype, seed) for dtype in dtypes]
     return max(compared, key=lambda x: x.difference / x.allowed if x.allowed else math.inf)
 

@@ -10,6 +10,7 @@ import numpy as np
 from mcverify.arrays import Array
 from mcverify.probing.rounding import HALVES
 
+TOKENS = 16  # enough for positions to differ, few enough to be quick
 Attend = Callable[[Any, Any, Any], Any]
 
 
@@ -23,6 +24,17 @@ class Sizes:
     kv_heads: int
     tokens: int
     keys: int
+
+    @classmethod
+    def given(
+        cls, d_k: int, d_v: int, heads: int, kv_heads: int | None, tokens: int | None,
+        keys: int | None = None,
+    ) -> "Sizes":
+        """With as many heads of keys as of queries, 16 tokens, and a key each, if none are given.
+        """
+        tokens = TOKENS if tokens is None else tokens
+        return cls(d_k, d_v, heads, heads if kv_heads is None else kv_heads, tokens,
+                   tokens if keys is None else keys)
 
     def __post_init__(self) -> None:
         for name in ("d_k", "d_v", "heads", "kv_heads", "tokens", "keys"):

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcverify.arrays import Array
+from mcverify.arrays import Array, Bools, Ints
 from mcverify.probing.calls import Caller, precision
 from mcverify.probing.design import KEY_SIZE, Design, flat, plain, varied
 from mcverify.probing.readings import Readings
 from mcverify.probing.rounding import COMPUTED, STORED, TYPES
-
-Bools = NDArray[np.bool_]
 
 BATCH = 8  # experiments of the kind that scales are read from
 GAINS = 4.0 ** np.arange(-12, 9)  # of queries, to find the one that spreads the logits
@@ -162,7 +159,7 @@ def read(caller: Caller, at_zero: Array, visible: Bools, gain: Array, key_gain: 
 
 
 def heads_read(caller: Caller, at_zero: Array, gain: Array, key_gain: float,
-               rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+               rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Which head of keys, and which of values, each head of queries reads: (heads,) twice.
 
     Each head of keys, or values, has its number, from 1, written in the experiments: one for each
@@ -185,7 +182,7 @@ def heads_read(caller: Caller, at_zero: Array, gain: Array, key_gain: float,
     return _numbers(spread), _numbers(out.mean(axis=(2, 3)))
 
 
-def _numbers(answers: Array) -> NDArray[np.int64]:
+def _numbers(answers: Array) -> Ints:
     """From answers (1 + digits, heads) to each experiment, the first of which tells 1, to heads."""
     share = answers[1:] / np.where(answers[0] > 0, answers[0], 1)
     digits = (share > 0.5).astype(np.int64)

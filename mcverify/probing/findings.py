@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mcverify.arrays import Ints
 from mcverify.probing.calls import Sizes
 from mcverify.probing.explain import Rule
 from mcverify.probing.formula import named, telling_sizes
@@ -103,8 +103,7 @@ def of_bias(bias: Bias, rule: Rule | None, given: bool) -> Iterator[str]:
             f"the bias is multiplied by {(low + high) / 2:.6g}")
 
 
-def of_heads(key_head: NDArray[np.int64], value_head: NDArray[np.int64], sizes: Sizes
-             ) -> Iterator[str]:
+def of_heads(key_head: Ints, value_head: Ints, sizes: Sizes) -> Iterator[str]:
     """Heads of queries that read the wrong heads of keys, or of values."""
     block = np.arange(sizes.heads) // (sizes.heads // sizes.kv_heads)
     tiled = np.arange(sizes.heads) % sizes.kv_heads

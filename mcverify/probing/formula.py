@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mcverify.arrays import Array
+from mcverify.arrays import Array, Bools
 from mcverify.probing.rounding import HALVES
 
 WIDEST = 2**14  # N of 1/sqrt(N): no vector of queries is wider
@@ -105,7 +105,7 @@ def _says_something(name: str, names: dict[str, float]) -> bool:
         word in names for word in re.findall(r"d_model|heads|padded|\bn\b", name))
 
 
-def fits(value: ArrayLike, intervals: list[Interval], precision: str) -> NDArray[np.bool_]:
+def fits(value: ArrayLike, intervals: list[Interval], precision: str) -> Bools:
     """Whether scales, or what a half precision holds for them, are in one of the intervals."""
     value = np.asarray(value, dtype=np.float64)
     return np.asarray(np.any([(low <= x) & (x <= high) for x in _held(value, precision)

@@ -19,7 +19,6 @@ from mcverify.probing.rounding import TYPES
 from mcverify.probing.rows import bias_of, mask_of
 from mcverify.probing.sums import remark_on_sums, remark_on_zeros
 
-TOKENS = 16  # enough for positions to differ, few enough to be quick
 VAGUEST = 2.0  # ratio of the ends of an interval that still counts as a number
 
 
@@ -59,9 +58,7 @@ def probe(
     >>> probed.formula, probed.agrees, round(probed.scale, 6)
     ('1/sqrt(40)', False, 0.158114)
     """
-    tokens = TOKENS if tokens is None else tokens
-    kv_heads = heads if kv_heads is None else kv_heads
-    sizes = Sizes(d_k, d_v, heads, kv_heads, tokens, tokens if keys is None else keys)
+    sizes = Sizes.given(d_k, d_v, heads, kv_heads, tokens, keys)
     names = _names(sizes, d_model, padded, mscale)
     said = None if declared is None else (str(declared), value_of(str(declared), names))
     expected = None if bias is None else _bias(bias, sizes)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mcverify.arrays import Array
+from mcverify.arrays import Array, Bools
 from mcverify.probing.design import Design
 from mcverify.probing.fit import Logits
 from mcverify.probing.rounding import COARSEST, LOGIT, OWN, TYPES, Step, steps, stored
@@ -42,7 +42,7 @@ class Readings:
 
     p: Array
     at_zero: Array
-    visible: NDArray[np.bool_]
+    visible: Bools
     design: Design
     gain: Array
     precision: str
@@ -90,13 +90,13 @@ class Differences:
         difference itself come on top. exact : where even that is exact in one type.
     """
 
-    known: NDArray[np.bool_]
+    known: Bools
     value: Array
     fixed: Array
     weights: int
     unit: float
     moved: Array
-    exact: NDArray[np.bool_]
+    exact: Bools
 
     def logits(self, step: Step, roundings: float) -> Logits:
         """With bounds for the roundings of a step, and so many of a logit itself."""
@@ -112,7 +112,7 @@ def _differences(of: Readings) -> Differences:
     unsure = stored(of.p, of.precision, 0)
     anchor = np.argmax(np.where(usable & zero, of.p, -1), axis=-1, keepdims=True)
 
-    def at_anchor(x: Array | NDArray[np.bool_]) -> Array:
+    def at_anchor(x: Array | Bools) -> Array:
         return np.take_along_axis(np.broadcast_to(x, of.p.shape), anchor, axis=-1)
 
     known = usable & ~zero & (at_anchor(usable & zero) > 0)

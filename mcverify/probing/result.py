@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcverify.arrays import Array
+from mcverify.arrays import Array, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class Probe:
     bias_scale: float | None = None
     cap: float | Array | None = None
     slopes: Array | None = None
-    key_head: NDArray[np.int64] | None = None
+    key_head: Ints | None = None
     agrees: bool | None = None
     reason: str = ""
     cap_low: float | Array = math.nan

@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcverify.arrays import Array
+from mcverify.arrays import Array, Bools
 from mcverify.attention import alibi_slopes
 from mcverify.probing.calls import precision
 from mcverify.probing.fit import Logits
 from mcverify.probing.rounding import LOGIT, OWN, TYPES, computed, stored
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
