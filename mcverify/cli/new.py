@@ -4,84 +4,14 @@ import importlib.util
 import keyword
 import sys
 from pathlib import Path
+from string import Template
 
 from mcverify.declare.discover import survey
 from mcverify.declare.fault import ClaimError
 from mcverify.declare.rules import MAX_NAME, RESERVED
 
-CLAIM = '''\
-"""What is claimed here."""
-
-from mcverify import claim, grid, laws, relative
-from mcverify.attention import scores
-from mcverify.statistic import variance
-
-
-@claim(
-    variance,  # or mean, std, kurtosis, median, proportion … of what the body returns
-    equals=lambda d_k: d_k,  # or at_least, at_most, between: a number, or a function of settings
-    within=relative(0.02),
-    over=grid(law=[laws.normal, laws.uniform], d_k=[8, 64]),
-    controls=grid(law=laws.shifted(laws.normal, 0.2)),  # near misses, which must be REFUTED
-)
-def {name}(q, k):
-    """Var(q·k) = d_k when coordinates are independent with mean 0 and variance 1."""
-    return scores(q, k)  # the first axis is the blocks
-'''
-
-LAW = '''\
-"""A law, and what is claimed of scores under it."""
-
-import math
-from dataclasses import dataclass
-
-from mcverify import claim, grid, laws, relative, theory
-from mcverify.attention import scores
-from mcverify.laws import Moments
-from mcverify.statistic import variance
-
-
-@dataclass(frozen=True)
-class {law}:
-    """Normal coordinates, any two of a vector with correlation ``rho``."""
-
-    rho: float
-    coupled: bool = False  # whether a token's own q and k depend on each other
-    finite_moments: float = math.inf  # the order below which moments of a coordinate exist
-
-    def __str__(self):
-        # It must tell all parameters: the random numbers descend from it.
-        return f"{word}-{{self.rho:.12g}}"
-
-    def draw(self, rng, blocks, tokens, d_k):
-        """(q, k), each (blocks, tokens, d_k), drawn from rng alone."""
-        own = rng.standard_normal((2, blocks, tokens, d_k))
-        common = rng.standard_normal((2, blocks, tokens, 1))
-        q, k = math.sqrt(1 - self.rho) * own + math.sqrt(self.rho) * common
-        return q, k
-
-    def moments(self, d_k):
-        """Means and covariances of a token's q and k; nan for what is not known."""
-        unit = laws.normal.moments(d_k)
-        cov = (1 - self.rho) * unit.cov_q + self.rho
-        return Moments(mean_q=unit.mean_q, mean_k=unit.mean_k, cov_q=cov, cov_k=cov,
-                       cross=unit.cross)
-
-
-@claim(
-    variance,
-    equals=theory.dot_variance,  # follows from the declared moments
-    within=relative(0.05),
-    over=grid(law=[{law}(0.0), {law}(0.3)], d_k=[8, 32]),
-    controls=grid(law={law}(0.15)),  # near misses, which must be REFUTED
-)
-def {name}(q, k):
-    """Var(q·k) is the trace of the product of the covariances of q and k."""
-    return scores(q, k)
-'''
-
 USED = {"Moments", "claim", "dataclass", "grid", "k", "laws", "math", "q", "relative", "scores",
-        "theory", "variance"}  # by the files above
+        "theory", "variance"}  # by the files that are written
 
 
 def new(name: str, folder: str | Path = ".", law: bool = False) -> Path:
@@ -95,9 +25,9 @@ def new(name: str, folder: str | Path = ".", law: bool = False) -> Path:
         raise ClaimError(f"{folder}: is no folder; make it, or choose another")
     file = folder / f"{name}.py"
     _check(name)
-    kind = class_name(name)
-    text = LAW.format(name=f"variance_under_{name}", law=kind, word=name) if law else (
-        CLAIM.format(name=name))
+    template = Path(__file__).with_name(f"new_{'law' if law else 'claim'}.txt")
+    text = Template(template.read_text(encoding="utf-8")).substitute(
+        name=name, law=class_name(name))
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
