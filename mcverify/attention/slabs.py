@@ -50,12 +50,12 @@ def total(rows: Array) -> Array:
 def inner(a: Array, b: Array) -> Array:
     """Σ ab of each row: (rows, keys) twice -> (rows,).
 
-    The same to the last digit on any machine where rows are long: laws of arrays that are normed
-    by it have names by their digits.
+    Not by BLAS where rows are long, whose last digits depend on the machine: laws of arrays that
+    were normed have names made of their digits.
     """
     return total(a * b) if by_columns(a) else np.einsum("ij,ij->i", a, b)
 
 
 def dot(a: Array, b: Array) -> Array:
-    """As ``inner`` in less time, but for the last digits, which depend on the machine."""
+    """As ``inner`` in less time, by BLAS."""
     return total(a * b) if by_columns(a) else np.asarray(np.vecdot(a, b))

@@ -2,29 +2,26 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import exp1, ndtr, ndtri
 
 from mcverify.arrays import Array
-from mcverify.theory.radius import radii
+from mcverify.theory.radius import fewer, radii
 
 EULER = float(np.euler_gamma)
-NODES = 12  # Gauss-Legendre nodes a panel
 STEP = 0.25  # of log t: at 2 pi / STEP the transform of log Gamma(k), k <= 4, is below 1e-11
 TAIL = 30.0  # what falls as e^-x is cut at x = TAIL + ln n, so that n such tails are below 1e-12
-WIDE = 2.0  # standard deviation from which exp(-t e^s) is narrower in s than the normal density
-
-_x, _w = np.polynomial.legendre.leggauss(NODES)
-_legendre = np.polynomial.legendre.legvander(_x, NODES)
-# Row i integrates from -1 to node i: the integral of P_k is (P_{k+1} - P_{k-1}) / (2k + 1).
-_integral = (_legendre[:, 2:] - _legendre[:, :-2]) / (2 * np.arange(1, NODES) + 1)
-_CUMULATE = np.column_stack([_x + 1, _integral]) @ np.linalg.inv(_legendre[:, :NODES])
+SCORES = 0.3  # step of a score, over which functions of t e^s are smooth on a scale of 1: 1e-12
+RESOLVED = 0.8  # steps of sigma, over which its normal density sums up to 1: 1e-13
+HIGH = 4.0  # of log(t e^s), beyond which exp(-t e^s) is 0
+HALF = 0.5  # standard deviation of the normal score that stands for what exp(-t e^s) jumps at
 
 
 class Grid(NamedTuple):
-    """Rows: t = e^-u, u on a trapezoid. Columns: a score s, on panels of Gauss-Legendre nodes.
+    """Rows: t = e^-u. Columns: a score s, or log(t e^s) where that varies less; both trapezoids.
 
     From 1/Z^k = int t^(k-1) e^{-tZ} dt / (k-1)!, E of a product of k weights is the sum over u of
     products of psi and phi over (k-1)!. It is a mixture of laws of log Z - log Gamma(k), so it is
@@ -32,18 +29,15 @@ class Grid(NamedTuple):
     """
 
     n: float
+    sigma: float
     u: Array  # (rows,)
-    step: float
-    z: Array  # s / sigma; z, density and x broadcast to (rows, columns)
-    density: Array  # of s
+    y: Array  # log(t e^s), (columns,), or (rows, columns) if columns are of s
     x: Array  # t e^s
-    half: float  # half the width of a panel, in s
-    beyond: Array  # P(score > end of the last panel), (rows,)
+    weight: Array  # of s, (rows, columns), or (columns,) if columns are of s
 
     def expect(self, f: Array) -> Array:
-        """E f(s) at each t."""
-        weight = np.tile(_w * self.half, self.x.shape[1] // NODES)
-        return np.asarray((f * self.density) @ weight)
+        """E f at each t."""
+        return np.asarray(np.vecdot(f, self.weight))  # rows are too short for threads of BLAS
 
     def psi(self, k: int) -> Array:
         """t^k E[e^{ks} exp(-t e^s)]."""
@@ -51,41 +45,48 @@ class Grid(NamedTuple):
 
     def phi(self, exponent: float) -> Array:
         """E[exp(-t e^s)]^exponent."""
-        return _power(self.expect(-np.expm1(-self.x)) + self.beyond, exponent)
-
-    def phi_below(self, exponent: float) -> Array:
-        """E[exp(-t e^s); s < s_j]^exponent for each column s_j."""
-        f = -np.expm1(-self.x) * self.density * self.half
-        panels = f.reshape(f.shape[0], -1, NODES)
-        whole = panels @ _w
-        before = np.cumsum(whole, axis=1) - whole
-        c = (panels @ _CUMULATE.T + before[..., None]).reshape(f.shape)
-        return _power(c + ndtr(-self.z), exponent)
+        c = -np.expm1(-self.x)
+        if c.ndim > 1:
+            return power(self.expect(c), exponent)
+        # Less a step of the same height it is short, and the mean of that is known.
+        c -= ndtr(self.y / HALF)
+        return power(self.expect(c) + ndtr(-self.u / math.hypot(self.sigma, HALF)), exponent)
 
 
-def _power(c: Array, exponent: float) -> Array:
+def power(c: Array, exponent: float) -> Array:
     """(1 - c)^exponent, from c because those of order 1/n count when the exponent is near n."""
     return np.asarray(np.exp(exponent * np.log1p(-np.minimum(c, 1 - 2**-53))))
 
 
-def _grid(n: float, sigma: float, panel: float) -> Grid:
+def times(n: float, sigma: float, step: float) -> tuple[Array, float, float, float]:
+    """u with its step, and how far tails reach: in log x, and in standard deviations."""
     tail = TAIL + math.log(n)
     reach = math.sqrt(2 * tail)
     # log Z exceeds the largest score, which is below this start with probability e^-tail.
     start = -sigma * float(ndtri(-math.expm1(-tail / n))) - 4
     # In sigma units the largest score varies by 1 / sqrt(2 ln n).
-    step = STEP * max(1.0, sigma / (1 + math.sqrt(2 * math.log(n))))
-    u = np.arange(start, reach * sigma + tail, step)
-    wide = sigma >= WIDE
-    low, high = (-tail, 4.0) if wide else (-reach * sigma, reach * sigma)
-    edges = np.linspace(low, high, math.ceil((high - low) / min(panel * sigma, 2.0)) + 1)
-    half = (edges[1] - edges[0]) / 2
-    nodes = (edges[:-1, None] + half * (_x + 1)).ravel()[None, :]
-    s = u[:, None] + nodes if wide else nodes
-    x = np.exp(nodes if wide else nodes - u[:, None])
-    end = u + high if wide else np.full_like(u, high)
-    density = np.exp(-((s / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
-    return Grid(n, u, step, s / sigma, density, x, half, ndtr(-end / sigma))
+    step *= max(1.0, sigma / (1 + math.sqrt(2 * math.log(n))))
+    return np.arange(start, reach * sigma + tail, step), step, tail, reach
+
+
+def density(s: Array, sigma: float) -> Array:
+    """Of a score: N(0, sigma²)."""
+    made = np.asarray(np.exp(s * s * (-0.5 / sigma**2)))
+    made *= 1 / (sigma * math.sqrt(2 * math.pi))
+    return made
+
+
+def _sum(f: Callable[[Grid], Array], n: float, sigma: float) -> float:
+    """The sum of f over u."""
+    u, step, tail, reach = times(n, sigma, STEP)
+    if sigma * RESOLVED < SCORES:
+        h = sigma * RESOLVED
+        s = np.arange(-reach * sigma, reach * sigma + h, h)
+        y = s - u[:, None]
+    else:
+        h, y = SCORES, np.arange(-tail, HIGH + SCORES, SCORES)
+        s = u[:, None] + y
+    return float(f(Grid(n, sigma, u, y, np.exp(y), density(s, sigma) * h)).sum()) * step
 
 
 def checked(n: float, sigma: float, d_k: float | None) -> float:
@@ -103,27 +104,29 @@ def checked(n: float, sigma: float, d_k: float | None) -> float:
 
 
 def mean(
-    f: Callable[[Grid], Array], uniform: Callable[[float], float],
-    n: float, sigma: float, d_k: float | None, panel: float = 1.0,
-) -> float:  # fmt: skip
-    """Sum f over u at one sigma, or over its mixture; uniform(n) is the value at sigma = 0."""
+    given: Callable[[float, float], float], uniform: Callable[[float], float],
+    n: float, sigma: float, d_k: float | None,
+) -> float:
+    """given(n, sigma) or its mean over the query; uniform(n) is the value at sigma = 0."""
     n = checked(n, sigma, d_k)
-
-    def given(sigma: float) -> float:
-        grid = _grid(n, sigma, panel)
-        return float(f(grid).sum()) * grid.step
-
     if sigma < 1e-20:
         return uniform(n)
     if d_k is None or d_k > 1e12:
-        return given(sigma)
+        return given(n, sigma)
     r, weight = radii(d_k)
     sigmas = sigma * r
     # The distance to uniform falls like sigma or faster, which spares a long tail at small d_k.
     keep = np.where(sigmas > 1, weight > 1e-16, weight * sigmas > 1e-12)
     rest = float(weight[~keep].sum()) * uniform(n)
-    pairs = zip(weight[keep].tolist(), sigmas[keep].tolist(), strict=True)
-    return rest + math.fsum(w * given(s) for w, s in pairs)
+    return rest + math.fsum(w * given(n, s) for s, w in fewer(sigmas[keep], weight[keep]))
+
+
+def expected(
+    f: Callable[[Grid], Array], uniform: Callable[[float], float],
+    n: float, sigma: float, d_k: float | None,
+) -> float:
+    """As mean, of the sum of f over a grid."""
+    return mean(partial(_sum, f), uniform, n, sigma, d_k)
 
 
 def surprise(x: Array) -> Array:

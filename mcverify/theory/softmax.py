@@ -7,8 +7,9 @@ import numpy as np
 from scipy.special import erfc, ndtri
 
 from mcverify.arrays import Array
+from mcverify.theory.largest import sum_of_largest
 from mcverify.theory.radius import radii
-from mcverify.theory.rows import EULER, Grid, checked, mean, surprise
+from mcverify.theory.rows import EULER, Grid, checked, expected, mean, surprise
 
 _remembered = lru_cache(maxsize=4096)  # the predictions of a suite ask for the same points often
 
@@ -28,25 +29,21 @@ def entropy(n: int, sigma: float, d_k: float | None = None) -> float:
     >>> round(entropy(128, sigma=1), 3), round(entropy(128, sigma=8, d_k=64), 3)
     (4.366, 0.668)
     """
-    return mean(
+    return expected(
         lambda g: g.n * (g.n - 1) * g.expect(surprise(g.x)) * g.psi(1) * g.phi(g.n - 2),
-        math.log, n, sigma, d_k,
-    )  # fmt: skip
+        math.log, n, sigma, d_k)
 
 
 @_remembered
 def max_weight(n: int, sigma: float, d_k: float | None = None) -> float:
     """E max_j p_j; arguments, errors and accuracy as in entropy.
 
-    Source: n E[e^{s_1} exp(-tZ); all s_j < s_1] integrated over t, so phi stops at s_1.
+    Source: n E[e^{s_1} exp(-tZ); all s_j < s_1] integrated over t.
 
     >>> round(max_weight(128, sigma=8, d_k=64), 3)
     0.768
     """
-    return mean(
-        lambda g: g.n * g.expect(g.x * np.exp(-g.x) * g.phi_below(g.n - 1)),
-        lambda n: 1 / n, n, sigma, d_k, panel=0.5,
-    )  # fmt: skip
+    return mean(sum_of_largest, lambda n: 1 / n, n, sigma, d_k)
 
 
 @_remembered
@@ -58,7 +55,7 @@ def sum_squares(n: int, sigma: float, d_k: float | None = None) -> float:
     >>> sum_squares(4, sigma=0)
     0.25
     """
-    return mean(lambda g: g.n * g.psi(2) * g.phi(g.n - 1), lambda n: 1 / n, n, sigma, d_k)
+    return expected(lambda g: g.n * g.psi(2) * g.phi(g.n - 1), lambda n: 1 / n, n, sigma, d_k)
 
 
 @_remembered
@@ -70,10 +67,9 @@ def jacobian_trace(n: int, sigma: float, d_k: float | None = None) -> float:
     >>> round(jacobian_trace(128, sigma=50), 6)
     0.051874
     """
-    return mean(
+    return expected(
         lambda g: g.n * (g.n - 1) * g.psi(1) ** 2 * g.phi(g.n - 2),
-        lambda n: 1 - 1 / n, n, sigma, d_k,
-    )  # fmt: skip
+        lambda n: 1 - 1 / n, n, sigma, d_k)
 
 
 @_remembered
@@ -92,7 +88,7 @@ def jacobian_frobenius_squared(n: int, sigma: float, d_k: float | None = None) -
         rest = 2 * two * g.phi(g.n - 2) + (g.n - 2) * ones * g.phi(g.n - 3)
         return g.n * (g.n - 1) / 6 * two * rest
 
-    return mean(integrand, lambda n: (n - 1) / n**2, n, sigma, d_k)
+    return expected(integrand, lambda n: (n - 1) / n**2, n, sigma, d_k)
 
 
 @_remembered
@@ -104,7 +100,8 @@ def log_partition(n: int, sigma: float, d_k: float | None = None) -> float:
     >>> round(log_partition(128, sigma=1), 4)
     5.3454
     """
-    return mean(lambda g: g.n * (g.u - EULER) * g.psi(1) * g.phi(g.n - 1), math.log, n, sigma, d_k)
+    return expected(lambda g: g.n * (g.u - EULER) * g.psi(1) * g.phi(g.n - 1),
+                    math.log, n, sigma, d_k)
 
 
 @_remembered
