@@ -5,7 +5,6 @@ import math
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from mcverify.arrays import Array
 from mcverify.theory.rows import HIGH, density, power, times
 
 STEP = 0.35  # of log t, which is smoother here: 1e-11
