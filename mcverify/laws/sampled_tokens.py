@@ -4,6 +4,7 @@ A block's values are y_ij of its tokens i and j, or y_i of each. Over the draw o
 mean of y_ij y_kl depends only on which of the four are the same, and is a mean over the group.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -40,16 +41,11 @@ def of_pairs(y: Array, tokens: int) -> Drawn:
     # One token in common, in any of the four ways; a pair with itself is among each of two of them.
     three = float(((rows + columns) ** 2).sum()) - 2 * two
     shares = [(2, two), (3, three), (4, total**2 - two - three)]
-    return Drawn(total / _choices(len(y), 2), _mean_square(shares, len(y), tokens, 2))
+    return Drawn(total / math.perm(len(y), 2), _mean_square(shares, len(y), tokens, 2))
 
 
 def _mean_square(sums: list[tuple[int, float]], group: int, tokens: int, of: int) -> float:
     """From sums over the group of products in which so many different tokens occur."""
-    square = sum(_choices(tokens, different) / _choices(group, different) * value
+    square = sum(math.perm(tokens, different) / math.perm(group, different) * value
                 for different, value in sums if different <= tokens)
-    return square / _choices(tokens, of) ** 2
-
-
-def _choices(count: int, of: int) -> int:
-    """Ordered choices of so many different ones."""
-    return int(np.prod(np.arange(count - of + 1, count + 1)))
+    return square / math.perm(tokens, of) ** 2

@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.statistic.betting import BET_TOLERANCE, NEWTON_STEPS, least_mean, threshold
+from mcverify.statistic.betting import least_mean, log_wealth, threshold
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -34,33 +34,8 @@ def log_wealth_of_rows(gains: Array, variances: Array, size: int, lowest: float)
     apart = np.maximum(gains - lowest, 0.0)
     ruined = np.where(apart > 0, variances / (apart**2 + variances), 0.0)
     other = gains + np.where(apart > 0, variances / apart, 0.0)
-    return size * best_bet(np.append(other, lowest), np.append(1 - ruined, ruined.sum()), lowest)
-
-
-@np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def best_bet(gains: Array, weights: Array, lowest: float) -> float:
-    """max over λ in [0, −1/lowest] of Σ weight·ln(1 + λ·gain), for gains of at least lowest < 0.
-
-    >>> round(best_bet(np.array([0.5, -0.5]), np.array([3.0, 1.0]), -0.5), 12)
-    0.523248143765
-    """
-    gains, weights = gains[weights > 0], weights[weights > 0]
-    total = float(weights @ gains)
-    if not total > 0:
-        return 0.0
-    near, far, bet = 0.0, -1 / lowest, total / float(weights @ gains**2)
-    for _ in range(NEWTON_STEPS):
-        if not near < bet < far:
-            bet = (near + far) / 2
-        ratios = gains / (1 + bet * gains)
-        slope = float(weights @ ratios)
-        near, far = (bet, far) if slope > 0 else (near, bet)
-        step = slope / float(weights @ ratios**2)
-        if abs(step) <= BET_TOLERANCE * bet:
-            break
-        bet += step
-    made = float(weights @ np.log(1 + min(max(bet, near), far) * gains))
-    return made if made > 0 else 0.0
+    return size * log_wealth(np.append(other, lowest), 0.0, -1 / lowest,
+                             np.append(1 - ruined, ruined.sum()))
 
 
 def interval_of_rows(

@@ -19,8 +19,10 @@ and Jun 2021, arXiv 2110.14099; Waudby-Smith and Ramdas 2024, arXiv 2010.09686.
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mcverify.arrays import Array
 
@@ -41,8 +43,10 @@ def threshold(blocks: int, error_rate: float) -> float:
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def log_wealth(gains: Array, least: float, most: float) -> float:
-    """max over λ in [least, most] of Σ ln(1 + λ·gain), for least ≤ 0 ≤ most.
+def log_wealth(
+    gains: Array, least: float, most: float, weights: NDArray[Any] | None = None
+) -> float:
+    """max over λ in [least, most] of Σ weight·ln(1 + λ·gain), for least ≤ 0 ≤ most.
 
     Gains lie in [−1/most, −1/least], so that no 1 + λ·gain is below 0. The sum is concave in λ, so
     Newton's steps, kept between the ends of a shrinking bracket, find its maximum; if they did not,
@@ -54,26 +58,35 @@ def log_wealth(gains: Array, least: float, most: float) -> float:
     >>> round(log_wealth(x - m, -1 / (1 - m), 1 / m) / (4 * kl), 12)
     1.0
     """
-    total = float(gains.sum())
-    if total == 0:
+    if weights is not None:  # where it is 0, infinities would not
+        gains, weights = gains[weights > 0], weights[weights > 0]
+
+    def total(x: Array) -> float:
+        return float(x.sum() if weights is None else weights @ x)
+
+    def product(x: Array) -> float:
+        # einsum, for dot starts threads, which wait for each other on a machine that is in use
+        return float(np.einsum("i,i", x, x) if weights is None else weights @ x**2)
+
+    drift = total(gains)
+    if drift == 0:
         return 0.0
-    upward = total > 0
+    upward = drift > 0
     edge = most if upward else least
     factors = 1 + edge * gains
-    if (float(np.sum(gains / factors)) >= 0) == upward:
-        return _positive(float(np.log(factors).sum()))
-    near = -total / len(gains) * least * most
+    if (total(gains / factors) >= 0) == upward:
+        return _positive(total(np.log(factors)))
+    near = -drift / float(len(gains) if weights is None else weights.sum()) * least * most
     farther = edge  # the slope changes its sign between near and farther
-    squares = float(np.einsum("i,i", gains, gains))
-    bet = total / squares if squares > 0 else near  # the best but for the third order
+    squares = product(gains)
+    bet = drift / squares if squares > 0 else near  # the best but for the third order
     if not min(near, farther) < bet < max(near, farther):
         bet = near
     for _ in range(NEWTON_STEPS):
         np.multiply(gains, bet, out=factors)  # in place: new arrays would cost as much again
         factors += 1
         ratios = np.divide(gains, factors, out=factors)
-        # einsum, for dot starts threads, which wait for each other on a machine that is in use
-        slope, bend = float(ratios.sum()), float(np.einsum("i,i", ratios, ratios))
+        slope, bend = total(ratios), product(ratios)
         near, farther = (bet, farther) if (slope > 0) == upward else (near, bet)
         proposed = bet + (slope / bend if bend > 0 else math.nan)
         if not min(near, farther) < proposed < max(near, farther):
@@ -81,7 +94,7 @@ def log_wealth(gains: Array, least: float, most: float) -> float:
         step, bet = proposed - bet, proposed
         if abs(step) <= BET_TOLERANCE * abs(bet):
             break
-    return _positive(float(np.log(1 + bet * gains).sum()))
+    return _positive(total(np.log(1 + bet * gains)))
 
 
 def _positive(wealth: float) -> float:

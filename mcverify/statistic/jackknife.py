@@ -49,16 +49,16 @@ def wrong_influence(statistic: Statistic, table: Array) -> str:
         declared, twice, left_out = _sums(statistic, table, value, influence)
     except ValueError:
         return ""
-    found, second = (twice + left_out) / 2, np.std(twice - left_out)
-    allowed = TOLERANCE * np.std(found) + 2 * second + 1e-9 * len(table) * abs(value)
-    if second > np.std(found) / 2 or not np.std(declared - found) > allowed:
+    added, second = (twice + left_out) / 2, np.std(twice - left_out)
+    allowed = TOLERANCE * np.std(added) + 2 * second + 1e-9 * len(table) * abs(value)
+    if second > np.std(added) / 2 or not np.std(declared - added) > allowed:
         return ""
-    if 0 < np.std(declared) and np.corrcoef(declared, found)[0, 1] < 0.5:
+    if 0 < np.std(declared) and np.corrcoef(declared, added)[0, 1] < 0.5:
         return (f"{name} do not go with what groups of blocks add to the estimate; let each be "
                 "that of its own block, with its sign")
     unit = math.sqrt(GROUPS / len(table))
     return (f"{name} spread by {unit * np.std(declared):.3g}, but with groups of blocks left out "
-            f"the estimate moves as if by {unit * np.std(found):.3g}; let each be what its block "
+            f"the estimate moves as if by {unit * np.std(added):.3g}; let each be what its block "
             "adds to the estimate, times the number of blocks")
 
 
@@ -66,11 +66,11 @@ def _sums(
     statistic: Statistic, table: Array, value: float, influence: Array
 ) -> tuple[Array, Array, Array]:
     """For each group: the sum of its influence values, and as seen by counting it twice or not."""
-    blocks, found = len(table), []
+    blocks, sums = len(table), []
     for group in np.array_split(np.arange(blocks), GROUPS):
         more = statistic.influence(np.concatenate([table, table[group]]))[0]
         less = statistic.influence(np.delete(table, group, axis=0))[0]
-        found.append((influence[group].sum(), (blocks + len(group)) * (more - value),
-                      (blocks - len(group)) * (value - less)))
-    declared, twice, left_out = np.array(found, dtype=np.float64).T
+        sums.append((influence[group].sum(), (blocks + len(group)) * (more - value),
+                     (blocks - len(group)) * (value - less)))
+    declared, twice, left_out = np.array(sums, dtype=np.float64).T
     return declared, twice, left_out

@@ -18,8 +18,7 @@ import numpy as np
 
 from mcverify.arrays import Array
 from mcverify.statistic.base import Statistic
-from mcverify.statistic.bets_on_rows import best_bet
-from mcverify.statistic.betting import threshold
+from mcverify.statistic.betting import log_wealth, threshold
 from mcverify.statistic.estimate import Basis, Estimate
 from mcverify.statistic.narrowed import Narrowed
 from mcverify.statistic.values import flat
@@ -38,22 +37,22 @@ def _first(excess: Callable[[int], float], guess: int, inside: int, end: int) ->
     place = step * min(max(step * guess, step * inside + 1), step * end)
     above = math.nan
     while outside == end + step:
-        if (found := excess(place)) > 0:
-            outside, above = place, found
+        if (here := excess(place)) > 0:
+            outside, above = place, here
         elif place == end:
             return None
         else:
-            inside, below = place, found
+            inside, below = place, here
             place = step * min(step * (place + step * stride), step * end)
             stride *= 2
     straight = True
     while (left := abs(outside - inside)) > 1:
         share = min(max(-below / (above - below), 1 / left), 1 - 1 / left) if straight else 0.5
         place = inside + step * round(left * share)
-        if (found := excess(place)) > 0:
-            outside, above = place, found
+        if (here := excess(place)) > 0:
+            outside, above = place, here
         else:
-            inside, below = place, found
+            inside, below = place, here
         straight = 2 * abs(outside - inside) <= left
     return outside
 
@@ -103,8 +102,8 @@ def _of_narrowed(table: Narrowed, level: float, error_rate: float) -> Estimate:
         """How surely the share of values up to this one is above the level, or below."""
         counts = table.at(float(values[index]) if index >= 0 else
                           math.nextafter(table.low, -math.inf))
-        lowest = -level if sign > 0 else level - 1
-        wealth = best_bet(sign * (shares - level), counts, lowest)
+        most = 1 / level if sign > 0 else 1 / (1 - level)
+        wealth = log_wealth(sign * (shares - level), 0.0, most, counts)
         return math.sqrt(wealth) - math.sqrt(limit)  # nearly straight
 
     centre = place(level)
