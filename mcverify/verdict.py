@@ -161,6 +161,15 @@ class Terms:
         return {each.name: getattr(self, each.name) for each in fields(self)
                 if each.name == "seed" or getattr(self, each.name) != each.default}
 
+    @property
+    def options(self) -> list[str]:
+        """The same as options of `mcverify run`.
+
+        >>> Terms(margin_scale=0.05).options
+        ['--seed 0', '--margin-scale 0.05']
+        """
+        return [f"--{name.replace('_', '-')} {value!r}" for name, value in self.told.items()]
+
 
 def check_scale(margin_scale: float) -> None:
     """Raise ValueError unless margins may be judged so many times as wide as they are declared.

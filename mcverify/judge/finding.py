@@ -92,11 +92,10 @@ class Finding:
 
     def _again(self) -> str:
         """What judges the case again; a claim that no file holds is known to Python alone."""
-        claim, told = self.case.claim, self.terms.told
-        if loaded_from(claim) is None:
-            return f"check(…, {', '.join(f'{name}={value!r}' for name, value in told.items())})"
-        options = (f"--{name.replace('_', '-')} {value!r}" for name, value in told.items())
-        return " ".join([run_command(claim), *options])
+        if loaded_from(self.case.claim) is None:
+            told = ", ".join(f"{name}={value!r}" for name, value in self.terms.told.items())
+            return f"check(…, {told})"
+        return " ".join([run_command(self.case.claim), *self.terms.options])
 
     def row(self) -> dict[str, Any]:
         """All that is known besides the case, as plain numbers and texts by their names."""

@@ -12,11 +12,11 @@ from mcverify.results.folder import Results
 from mcverify.results.ledger import OPEN, SIGNS, deciding, ledger_of
 from mcverify.results.reader import departure, outcome_of
 from mcverify.verdict import (
-    CASE_ERROR_RATE,
     COLOURS,
     ERROR,
     LOOKS,
     SUITE_ERROR_RATE,
+    Terms,
     budget,
 )
 
@@ -39,30 +39,30 @@ def contents(results: Results, draw: Callable[[Results], Pictures]) -> dict[str,
     verdicts = results.read("verdicts")
     if not verdicts:
         raise UsageError(f"{results.folder}: has no verdicts yet; run `mcverify run` first")
-    run = results.about()
+    terms = results.terms() or Terms()
+    options = "".join(f" {each}" for each in terms.options if each != "--seed 0")
     forests, pictures, style = draw(results)
-    claims = {row["claim"]: row for row in _claims(results, verdicts, run)}
-    statements, alone = _tables(results, claims, forests, _options(run))
+    claims = {row["claim"]: row for row in _claims(results, verdicts, options)}
+    statements, alone = _tables(results, claims, forests, options)
     tables = {name: rows for name, rows in (("statements", statements), ("claims", alone)) if rows}
     standing = {row["id"] for row in statements if row["kind"] != OPEN}
     kinds = [row["kind"] for rows in tables.values() for row in rows]
-    return _sums(verdicts, run) | {
+    return _sums(verdicts, terms.error_rate) | {
         "tables": tables, "kinds": [kind for kind in MARKS if kind in kinds],
         "counts": Counter(kinds), "notes": list(dict.fromkeys(row["note"] for row in statements)),
         "surprises": [each for each in surprises(results) if each.statement in standing][:SHOWN],
         "unexpected": [row for row in claims.values() if not row["as_declared"]],
         "pictures": {name: part[0] for name, part in pictures.items()}, "style": style,
         "marks": MARKS, "colours": COLOURS, "package": metadata("mcverify"),
-        "folder": results.folder}
+        "folder": results.folder, "run": results.about()}
 
 
-def _sums(verdicts: list[dict[str, str]], run: Row) -> Row:
+def _sums(verdicts: list[dict[str, str]], rate: float) -> Row:
     """How much was judged, at which error rates."""
     cases, near, refuted = (sum(int(row[name]) for row in verdicts)
                             for name in ("cases", "controls", "controls_refuted"))
-    rate = run.get("error_rate", CASE_ERROR_RATE)
     return {"claims": len(verdicts), "cases": cases, "near": near, "missed": near - refuted,
-            "run": run, "looks": LOOKS, "rate": rate, "suite_rate": SUITE_ERROR_RATE,
+            "looks": LOOKS, "rate": rate, "suite_rate": SUITE_ERROR_RATE,
             "budget": budget(cases + near, rate).split(": ", 1)[1]}
 
 
@@ -88,7 +88,7 @@ def _tables(
                         if name not in drawn]
 
 
-def _claims(results: Results, verdicts: list[dict[str, str]], run: Row) -> Iterator[Row]:
+def _claims(results: Results, verdicts: list[dict[str, str]], options: str) -> Iterator[Row]:
     """A row a claim."""
     near: dict[str, list[Row]] = {}
     for row in results.read("controls"):
@@ -100,7 +100,7 @@ def _claims(results: Results, verdicts: list[dict[str, str]], run: Row) -> Itera
             "correction": "", "as_declared": not departure(row), "basis": row.get("basis", ""),
             "near": near.get(row["claim"], []), "reasons": list(dict.fromkeys(
                 case["reason"] for case in results.read(row["claim"]) if case["reason"])),
-            "command": f"mcverify run {shlex.quote(_word(row))}{_options(run)}"}
+            "command": f"mcverify run {shlex.quote(_word(row))}{options}"}
 
 
 def _statement(row: Row, claims: list[Row], options: str) -> Row:
@@ -117,10 +117,3 @@ def _word(row: Mapping[str, str]) -> str:
     """The word by which `mcverify run` knows a claim: its name, or its file and name."""
     file = row.get("origin", "")
     return f"{file}::{row['claim']}" if file.endswith(".py") else row["claim"]
-
-
-def _options(run: Row) -> str:
-    """What a rerun must be told to be the same."""
-    seed, rate = run.get("seed", 0), run.get("error_rate", CASE_ERROR_RATE)
-    return (f" --seed {seed}" if seed else "") + (
-        f" --error-rate {rate!r}" if rate != CASE_ERROR_RATE else "")

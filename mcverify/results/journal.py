@@ -10,6 +10,7 @@ from pathlib import Path
 from mcverify.declare.claim import Case
 from mcverify.declare.discover import files_behind
 from mcverify.declare.imports import INSTALLED
+from mcverify.declare.parts import digest
 from mcverify.judge.finding import Finding
 from mcverify.results.chunks import Chunks
 from mcverify.verdict import Terms
@@ -81,10 +82,7 @@ def _key(case: Case, terms: Terms) -> str:
 
 @lru_cache(maxsize=1024)
 def _digest(*files: Path) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(f"{file.name}\0".encode() + file.read_bytes())
-    return digest.hexdigest()[:16]
+    return digest([text for file in files for text in (file.name, file.read_bytes().hex())])
 
 
 @cache
@@ -96,4 +94,4 @@ def _own_files() -> tuple[Path, ...]:
 def _versions() -> str:
     """The versions of what is installed, on which the numbers may depend."""
     names = {info.name for home in INSTALLED for info in home.glob("*.dist-info")}
-    return hashlib.sha256(repr(sorted(names)).encode()).hexdigest()[:16]
+    return digest(sorted(names))
