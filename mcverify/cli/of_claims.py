@@ -106,10 +106,10 @@ def list_(
 
 def show(names: to.SomeNames, out: to.Last = to.RESULTS) -> Exit:
     """Show all there is to know about claims."""
-    from mcverify.cli.report import about
+    from mcverify.cli.report import claim_text
     from mcverify.cli.selection import select
 
     claims, faults = select(names)
     for claim in claims:
-        terminal.show(about(claim, out))
+        terminal.show(claim_text(claim, out))
     return report_faults(faults)

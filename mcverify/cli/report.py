@@ -142,7 +142,7 @@ def ledger_table(table: "pd.DataFrame", results: Results) -> None:
          + "; `mcverify run ID` judges the claims of a statement")
 
 
-def about(claim: Claim, results: Results) -> str:
+def claim_text(claim: Claim, results: Results) -> str:
     """All there is to know about a claim: where it stands, what it says, its last result."""
     settings: dict[str, list[str]] = {}
     for case in claim.cases():

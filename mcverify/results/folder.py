@@ -39,7 +39,7 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.claims = folder / "claims"
-        self.run = folder / "run.json"
+        self.run_file = folder / "run.json"
         self.home = folder.resolve().parent  # from where claims' files are told
 
     @contextmanager
@@ -116,11 +116,11 @@ class Results:
             "python": platform.python_version(),
             **{name: release for name in packages if (release := version_of(name))},
         }
-        self._write(self.run, json.dumps(self.about() | about, indent=2) + "\n")
+        self._write(self.run_file, json.dumps(self.about() | about, indent=2) + "\n")
 
     def about(self) -> dict[str, Any]:
         """What run.json says, {} if it is not there; DamagedError if it is damaged."""
-        return read_about(self.run) if self.run.exists() else {}
+        return read_about(self.run_file) if self.run_file.exists() else {}
 
     def terms(self) -> Terms | None:
         """The terms that run.json tells of; None if it is not there."""
@@ -174,7 +174,7 @@ class Results:
         if strange := next((each for folder in (self.folder, self.claims)
                             for each in sorted(folder.glob("*.csv"))
                             if not each.name.startswith("selfcheck")), None):
-            raise ValueError(f"{strange}: is not of a run, which {self.run} would tell; choose "
+            raise ValueError(f"{strange}: is not of a run, which {self.run_file} would tell; choose "
                              "another --out, or remove it")
         return None
 
