@@ -174,8 +174,8 @@ class Results:
         if strange := next((each for folder in (self.folder, self.claims)
                             for each in sorted(folder.glob("*.csv"))
                             if not each.name.startswith("selfcheck")), None):
-            raise ValueError(f"{strange}: is not of a run, which {self.run_file} would tell; choose "
-                             "another --out, or remove it")
+            raise ValueError(f"{strange}: is not of a run, which {self.run_file} would tell; "
+                             "choose another --out, or remove it")
         return None
 
     def _write(self, file: Path, text: str) -> None:

@@ -66,7 +66,7 @@ def replay(
         lots.setdefault(terms, []).append(number)
     for terms, numbers in lots.items():
         findings = {finding.case: finding
-                 for finding in run([cases[n] for n in numbers], terms, jobs, watch)}
+                    for finding in run([cases[n] for n in numbers], terms, jobs, watch)}
         for number in numbers:
             yield Replay(number, written[number], findings[cases[number]])
 
