@@ -247,12 +247,10 @@ def test_list_and_show(mine, capsys):
     assert "CONFIRMED    laplace 16: claimed [15.2, 16.8], measured" in capsys.readouterr().out
 
 
-def test_version_and_help():
+def test_version_and_help(capsys):
     for flag, text in (("--version", f"mcverify {__version__}"), ("--help", "Exit status: 0")):
-        done = subprocess.run([sys.executable, "-m", "mcverify", flag], capture_output=True,
-                              text=True)
-        assert done.returncode == 0
-        assert text in " ".join(done.stdout.split())
+        assert main([flag]) == 0
+        assert text in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_pipe_gets_plain_text_without_progress(mine, capsys):
