@@ -15,8 +15,8 @@ from mcverify.arrays import Array
 from mcverify.check_claim.remarks import PROBLEM, Remark, place_of
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.grid import grid
+from mcverify.declare.names import WORLD
 from mcverify.declare.prediction import absolute
-from mcverify.declare.rules import WORLD
 from mcverify.judge.finding import Finding
 from mcverify.judge.raised import described
 from mcverify.judge.randomness import GlobalRandomness

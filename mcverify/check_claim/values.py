@@ -12,7 +12,7 @@ from mcverify.attention.chunk import Chunk
 from mcverify.check_claim.remarks import PROBLEM, WARNING, Remark, about
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.loading import load
-from mcverify.declare.rules import COUNTS, WORLD, parameters
+from mcverify.declare.names import COUNTS, WORLD, parameters
 from mcverify.judge.measure import block_values, refusal
 from mcverify.judge.processes import Progress, Spread
 from mcverify.judge.raised import described

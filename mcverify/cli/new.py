@@ -8,7 +8,7 @@ from string import Template
 
 from mcverify.declare.discover import survey
 from mcverify.declare.fault import ClaimError
-from mcverify.declare.rules import MAX_NAME, RESERVED
+from mcverify.declare.names import MAX_NAME, RESERVED
 
 USED = {"Moments", "claim", "dataclass", "grid", "k", "laws", "math", "q", "relative", "scores",
         "theory", "variance"}  # by the files that are written

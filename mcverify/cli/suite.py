@@ -14,8 +14,9 @@ from mcverify.cli.waiting import Waiting, patient
 from mcverify.declare.claim import Claim
 from mcverify.declare.fault import UsageError
 from mcverify.declare.loading import load
+from mcverify.declare.names import ATLAS
 from mcverify.declare.origins import origin, packages, source
-from mcverify.declare.rules import ATLAS, lacking
+from mcverify.declare.rules import lacking
 from mcverify.judge.finding import Finding, contradictions, without_controls
 from mcverify.judge.limit import limited
 from mcverify.judge.processes import Spread

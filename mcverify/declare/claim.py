@@ -10,8 +10,9 @@ from typing import Any
 
 from mcverify.declare.fault import ClaimError
 from mcverify.declare.grid import NOWHERE, Grid, Point, shown
+from mcverify.declare.names import DEFAULTS, DRAWN, TRAINED, call, parameters
 from mcverify.declare.prediction import KINDS, Margin, Printed, claimed_interval
-from mcverify.declare.rules import DEFAULTS, DRAWN, TRAINED, call, check_claim, parameters
+from mcverify.declare.rules import check_claim
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
 

@@ -8,7 +8,7 @@ from mcverify.declare.claim import NO_CONTROLS, Claim
 from mcverify.declare.fault import ClaimError, recorder_of
 from mcverify.declare.grid import NOWHERE, Grid
 from mcverify.declare.prediction import Margin
-from mcverify.declare.rules import suggestion
+from mcverify.declare.text import suggestion
 from mcverify.statistic import Statistic
 from mcverify.verdict import Verdict
 

@@ -3,60 +3,36 @@
 A claim is a Claim; its module imports this one, so that its type is not named here.
 """
 
-import difflib
 import importlib.util
 import inspect
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
-from mcverify import laws
 from mcverify.declare.fault import ClaimError
 from mcverify.declare.grid import Grid
+from mcverify.declare.names import (
+    COLUMNS,
+    COUNTS,
+    DEFAULTS,
+    DRAWN,
+    MAX_NAME,
+    NAMES,
+    RESERVED,
+    TRAINED,
+    WORLD,
+    call,
+    parameters,
+)
 from mcverify.declare.prediction import KINDS, Margin, Printed, claimed_interval
 from mcverify.laws import Law
 from mcverify.statistic import Statistic
 from mcverify.verdict import CASE_ERROR_RATE, SUITE_ERROR_RATE, Verdict
 
-DRAWN = ("q", "k", "rng")  # what a body may name besides the settings of its grid
-# What a body may name instead: a seed for each training run, and whom to tell how far they are.
-TRAINED = ("seeds", "progress")
 EXTRAS = ("torch",)  # what claims of mcverify's own need besides, by which it is installed
-WORLD = ("law", "d_k", "tokens")  # what it may name as soon as something is drawn
-# Of a case's result; the names of no settings.
-COLUMNS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",
-           "claimed_high", "verdict", "expected", "basis", "reason")
-ATLAS = "saturation_atlas"  # the table that a run of all claims writes beside theirs
-RESERVED = ("verdicts", "controls", "sources", "ledger", "selfcheck", ATLAS)
-NAMES = ("claim", "case")  # the columns that tables of several claims begin with
-DEFAULTS: dict[str, tuple[Any, ...]] = {"law": laws.STANDARD, "d_k": (1, 8, 64, 512)}
 MAX_CASES = round(SUITE_ERROR_RATE / CASE_ERROR_RATE)
-MAX_NAME = 200  # bytes of a claim's name: a file system takes 255, of which its file needs some
-COUNTS = ("d_k", "tokens", "keys")
-
-
-def suggestion(word: str, known: Collection[str], otherwise: str) -> str:
-    """What an unknown word may have been meant for: the nearest known one, or all of them.
-
-    >>> suggestion("scal", ["scale", "keys"], "known are")
-    'did you mean scale?'
-    """
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"{otherwise} {', '.join(known)}"
-
-
-@lru_cache(maxsize=4096)
-def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters."""
-    return tuple(inspect.signature(function).parameters)
-
-
-def call(function: Callable[..., Any], available: Mapping[str, Any]) -> Any:
-    """Call a function with those of the available values that it names."""
-    return function(**{name: available[name] for name in parameters(function) if name in available})
 
 
 def lacking(claim: Any) -> str:

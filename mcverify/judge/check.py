@@ -8,8 +8,9 @@ from typing import Any, overload
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.fault import ClaimError
 from mcverify.declare.grid import grid
+from mcverify.declare.names import COUNTS, DRAWN, WORLD, parameters
 from mcverify.declare.prediction import KINDS
-from mcverify.declare.rules import COUNTS, DRAWN, WORLD, parameters, suggestion
+from mcverify.declare.text import suggestion
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.statistic import Statistic, mean

@@ -9,7 +9,7 @@ import numpy as np
 from mcverify.arrays import Array
 from mcverify.attention.chunk import Chunk, Made
 from mcverify.declare.claim import Case
-from mcverify.declare.rules import call, parameters
+from mcverify.declare.names import call, parameters
 from mcverify.judge.independence import (
     PIECES,
     check_beside,

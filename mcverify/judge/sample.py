@@ -7,7 +7,7 @@ import numpy as np
 
 from mcverify.arrays import Array
 from mcverify.declare.claim import Case
-from mcverify.declare.rules import call
+from mcverify.declare.names import call
 from mcverify.judge.known import known_values
 from mcverify.judge.measure import Measured, measure
 from mcverify.judge.reference import refer

@@ -12,7 +12,7 @@ import numpy as np
 from mcverify.arrays import Array
 from mcverify.attention.chunk import Chunk
 from mcverify.declare.claim import Case
-from mcverify.declare.rules import call
+from mcverify.declare.names import call
 from mcverify.judge.stream import Stream
 from mcverify.laws import Law
 from mcverify.statistic import Statistic

@@ -9,7 +9,7 @@ import numpy as np
 from mcverify.arrays import Array
 from mcverify.attention.chunk import Chunk, Made
 from mcverify.declare.claim import Case
-from mcverify.declare.rules import parameters
+from mcverify.declare.names import parameters
 from mcverify.judge.independence import BESIDE, CALLS, PIECE, PIECES, digest_of
 from mcverify.judge.measure import block_values, refusal
 from mcverify.judge.raised import described, own_faults

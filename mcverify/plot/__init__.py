@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcverify.declare.fault import UsageError
-from mcverify.declare.rules import ATLAS
+from mcverify.declare.names import ATLAS
 from mcverify.plot.claims import draw_claims
 from mcverify.plot.curve import draw_curve
 from mcverify.plot.looks import draw_looks

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcverify.declare.rules import COLUMNS
+from mcverify.declare.names import COLUMNS
 from mcverify.plot.page import (
     MARKERS,
     PAGE,

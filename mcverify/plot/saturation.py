@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mcverify.declare.fault import UsageError
-from mcverify.declare.rules import ATLAS
+from mcverify.declare.names import ATLAS
 from mcverify.plot.page import BLUE, VERMILLION, Axes, Figure, picture, read
 from mcverify.results.folder import Results
 from mcverify.theory import softmax

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from mcverify.declare.fault import UsageError
-from mcverify.declare.rules import COLUMNS
+from mcverify.declare.names import COLUMNS
 from mcverify.results.folder import Results
 from mcverify.results.reader import CASES, check_count, read_rows
 from mcverify.results.rows import Row

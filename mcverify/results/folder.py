@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from mcverify.declare.claim import Claim
-from mcverify.declare.rules import ATLAS, RESERVED
+from mcverify.declare.names import ATLAS, RESERVED
 from mcverify.judge.finding import Finding
 from mcverify.results.reader import CASES, check_count, read_about, read_rows
 from mcverify.results.rows import (

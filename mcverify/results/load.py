@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from mcverify.declare.rules import COLUMNS
+from mcverify.declare.names import COLUMNS
 from mcverify.results.folder import Results
 from mcverify.results.reader import CASES, check_count, read_rows
 from mcverify.results.rows import VERDICT_COLUMNS

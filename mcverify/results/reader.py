@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcverify.declare.fault import UsageError
-from mcverify.declare.rules import COLUMNS
+from mcverify.declare.names import COLUMNS
 from mcverify.verdict import ERROR, MAX_BLOCKS, OUTCOMES, Terms
 
 NUMBERS = ("seed", "error_rate", "blocks", "estimate", "stderr", "low", "high", "claimed_low",

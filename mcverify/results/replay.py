@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcverify.declare.claim import Case, Claim
-from mcverify.declare.rules import COLUMNS
+from mcverify.declare.names import COLUMNS
 from mcverify.judge.finding import Finding
 from mcverify.judge.run import run
 from mcverify.judge.watch import Watch

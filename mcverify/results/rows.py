@@ -10,8 +10,8 @@ from typing import Any
 
 from mcverify.declare.claim import Case, Claim
 from mcverify.declare.grid import shown
+from mcverify.declare.names import COLUMNS
 from mcverify.declare.origins import origin, packages
-from mcverify.declare.rules import COLUMNS
 from mcverify.judge.finding import Finding
 from mcverify.verdict import Verdict, overall
 

@@ -7,7 +7,7 @@ from test_rooms import FLOW, ROOMS
 
 from mcverify import laws, statistic
 from mcverify.cli.exits import Exit
-from mcverify.declare.rules import COLUMNS
+from mcverify.declare.names import COLUMNS
 from mcverify.statistic import Basis
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 from committed import RESULTS, committed_rows
 
 from mcverify import Verdict, discover
-from mcverify.declare.rules import ATLAS
+from mcverify.declare.names import ATLAS
 from mcverify.judge.atlas import atlas
 from mcverify.results.rows import case_row, settings_row
 
