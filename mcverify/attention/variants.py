@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from mcverify.arrays import Array
 from mcverify.attention.weights import softmax
@@ -22,7 +22,7 @@ def sigmoid_weights(s: ArrayLike, bias: float | None = None) -> Array:
     x = _floating(s)
     if bias is None:
         bias = -math.log(x.shape[-1])
-    weights: Array = expit(x + x.dtype.type(bias))
+    weights: Array = scipy.special.expit(x + x.dtype.type(bias))
     return weights.astype(x.dtype, copy=False)  # that of float16 is float64
 
 

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import erfc
+import scipy
 
 from mcverify import Verdict, absolute, claim, grid, laws, printed, relative, theory
 from mcverify.attention import matched_scores, rows, softmax
@@ -82,7 +82,7 @@ def spread_given_query(law, d_k, tokens, gap):
 )
 def gap_of_the_example(q, gap):
     """Of two normal keys at d_k = 64, a gap of 16 as between the scores 8 and −8 has a probability of 0.1558, by what it is given each query: fewer than one pair in six."""
-    return erfc(gap / 2 / np.linalg.norm(q, axis=-1))
+    return scipy.special.erfc(gap / 2 / np.linalg.norm(q, axis=-1))
 
 
 def gaps(q, k, keys):

@@ -2,7 +2,7 @@
 
 import math
 
-from scipy.special import ndtri
+import scipy
 
 from mcverify.declare.claim import Claim
 from mcverify.statistic import Basis, Estimate, Statistic
@@ -27,7 +27,7 @@ def detectable(
     if stderr == 0 and statistic.support:  # the most that values of the range may vary
         low, high = statistic.support
         stderr = max(math.sqrt(max(0.0, (edge - low) * (high - edge)) / last) for edge in edges)
-    departure = (reach_of(statistic, found, last, rate) + ndtri(POWER)) * stderr
+    departure = (reach_of(statistic, found, last, rate) + scipy.special.ndtri(POWER)) * stderr
     if claim.prediction[0] == "equals":
         departure += (claimed[1] - claimed[0]) / 2
     relative = claim.within is not None and claim.within.relative
@@ -40,4 +40,4 @@ def reach_of(statistic: Statistic, found: Estimate, blocks: int, rate: float) ->
         return math.sqrt(2 * threshold(blocks, rate))
     by_moments = statistic.rests_on is Basis.MOMENTS and found.stderr > 0
     reach = (found.high - found.low) / found.stderr / 2 if by_moments else math.inf
-    return float(reach if math.isfinite(reach) else -ndtri(rate / 2))
+    return float(reach if math.isfinite(reach) else -scipy.special.ndtri(rate / 2))

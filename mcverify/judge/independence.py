@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import bdtrc, fdtr, fdtrc
 
 from mcverify.arrays import Array
 
@@ -56,9 +56,9 @@ def spread_of_pieces(tables: Sequence[Array]) -> str:
     told = within > 1e-24 * (x**2).mean(axis=(0, 1))  # of a constant, but for rounding
     ratio = between[told] / within[told]
     freedom, rate = (pieces - 1, pieces * (blocks - 1)), FALSE_ALARM / max(1, len(ratio))
-    if np.any(fdtrc(*freedom, ratio) < rate):
+    if np.any(scipy.special.fdtrc(*freedom, ratio) < rate):
         return "more"
-    return "less" if np.any(fdtr(*freedom, ratio) < rate) else ""
+    return "less" if np.any(scipy.special.fdtr(*freedom, ratio) < rate) else ""
 
 
 def repeats(q: Array, k: Array) -> int:
@@ -76,7 +76,7 @@ def repeats(q: Array, k: Array) -> int:
     if not equal.any():
         return 0
     pairs = np.arange(blocks - 1, 0, -1)  # at distances 1, 2, …
-    chance = bdtrc(equal - 1, pairs, equal.sum() / pairs.sum())
+    chance = scipy.special.bdtrc(equal - 1, pairs, equal.sum() / pairs.sum())
     suspect = (equal > 0) & (chance < FALSE_ALARM / blocks)
     return int(np.argmax(suspect)) + 1 if suspect.any() else 0
 
@@ -137,7 +137,7 @@ def check_law(draw: Callable[[int], tuple[Array, Array]]) -> None:
     often = int(_equal_pairs(*map(np.concatenate, zip(*apart, strict=True))).sum())
     together = int(_equal_pairs(*draw(CALLS)).sum())
     # By chance either kind of pair is as likely to be equal, so that they are so half and half.
-    if often and bdtrc(often - 1, often + together, 0.5) < FALSE_ALARM:
+    if often and scipy.special.bdtrc(often - 1, often + together, 0.5) < FALSE_ALARM:
         raise ValueError("the law draws the same blocks again in other calls, as from a small "
                          "pool; let draw() use nothing but the rng that it is given")
     pieces = [draw(PIECE) for _ in range(PIECES)]

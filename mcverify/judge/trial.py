@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from scipy.special import ndtri
+import scipy
 
 from mcverify.arrays import Array
 from mcverify.attention.chunk import Made
@@ -127,7 +127,7 @@ class Trial:
     def _slow(self, found: Estimate) -> float:
         """How much of half an interval narrows with the root of the blocks."""
         return math.inf if self.statistic.known else (
-            -float(ndtri(self.terms.look_rate() / 2)) * found.stderr)
+            -float(scipy.special.ndtri(self.terms.look_rate() / 2)) * found.stderr)
 
     def take(self, first: int, outcome: Outcome, stop: int) -> None:
         """Take in the outcome of the chunk from a block on, at the look that ends at ``stop``.

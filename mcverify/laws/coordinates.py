@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import erfc, gammainc
+import scipy
 
 from mcverify.arrays import Array
 from mcverify.laws.base import LawBase
@@ -138,11 +138,12 @@ def _laplace(rng: Rng, shape: tuple[int, ...]) -> Array:
 
 
 def _normal_sizes(p: int, b: Array) -> Pair:
-    return math.prod(range(p - 1, 0, -2)) * gammainc((p + 1) / 2, b**2 / 2), erfc(b / math.sqrt(2))
+    inside = math.prod(range(p - 1, 0, -2)) * scipy.special.gammainc((p + 1) / 2, b**2 / 2)
+    return inside, scipy.special.erfc(b / math.sqrt(2))
 
 
 def _laplace_sizes(p: int, b: Array) -> Pair:
-    inside = math.factorial(p) / 2 ** (p / 2) * gammainc(p + 1, math.sqrt(2) * b)
+    inside = math.factorial(p) / 2 ** (p / 2) * scipy.special.gammainc(p + 1, math.sqrt(2) * b)
     return inside, np.exp(-math.sqrt(2) * b)
 
 

@@ -7,7 +7,7 @@ Savage 1956), so it serves where nothing is known besides the draws.
 import math
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from mcverify.arrays import Array
 from mcverify.statistic.estimate import Estimate, no_interval
@@ -26,7 +26,7 @@ MAX_DELTA = 0.5  # beyond it a first-order correction is no small one
 
 def quantile_of_t(blocks: int, error_rate: float) -> float:
     """Student's t that is exceeded on either side at half the error rate, at blocks − 1 degrees."""
-    return -float(stdtrit(blocks - 1, error_rate / 2))
+    return -float(scipy.special.stdtrit(blocks - 1, error_rate / 2))
 
 
 def blocks_needed(t: float, caution: float, first: float) -> float:

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import erf
+import scipy
 
 from mcverify.arrays import Array
 from mcverify.theory.radius import log_density
@@ -48,7 +48,7 @@ def two_key_below(size: float, d_k: int, scale: float) -> float:
     reach = scale * math.sqrt(d_k) * np.exp(u)[:, None]  # scale·r
     y = np.linspace(0, 9, 16 * math.ceil(9 * max(1.0, float(scale * math.sqrt(d_k)))) + 1)
     cosh = np.cosh(np.minimum(reach * y / math.sqrt(2), 300.0))
-    chance = erf(math.sqrt(2) * size * cosh**2 / np.maximum(reach, 1e-300))
+    chance = scipy.special.erf(math.sqrt(2) * size * cosh**2 / np.maximum(reach, 1e-300))
     normal = np.exp(-y * y / 2)
     normal[0] /= 2
     return float(weight @ (chance @ normal)) / float(weight.sum() * normal.sum())

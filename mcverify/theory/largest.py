@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 from mcverify.theory.rows import HIGH, density, power, times
 
@@ -37,9 +37,11 @@ def sum_of_largest(n: float, sigma: float) -> float:
     c = panels @ _CUMULATE.T
     c += (np.cumsum(whole, axis=1) - whole)[..., None]
     f = x * np.exp(-x) * weight * np.tile(_w, len(edges) - 1)
-    # The others are seldom below a score that is small.
-    z, shape = s / sigma, (len(u), nodes.size)
-    counts = np.broadcast_to(z > ndtri(math.exp(-RARE / (n - 1))), shape)
-    above = np.broadcast_to(ndtr(-z), shape)[counts] if z.ndim == 1 else ndtr(-z[counts])
-    c = c.reshape(shape)[counts] + above
+    # The others are hardly ever all below a small score, and those take most of the time.
+    z, shape = np.atleast_2d(s / sigma), (len(u), nodes.size)
+    often = z > scipy.special.ndtri(math.exp(-RARE / (n - 1)))
+    above = np.zeros_like(z)
+    above[often] = scipy.special.ndtr(-z[often])
+    counts = np.broadcast_to(often, shape)
+    c = c.reshape(shape)[counts] + np.broadcast_to(above, shape)[counts]
     return n * float(np.sum(f[counts] * power(c, n - 1))) * step

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 from mcverify.theory.softmax import entropy
 
@@ -42,7 +42,7 @@ def top_share(share: float, sigma: float) -> float:
     >>> round(top_share(0.1, 1.0), 4), round(top_share(0.61, 1.0), 2)
     (0.3891, 0.9)
     """
-    return float(ndtr(ndtri(share) + sigma))
+    return float(scipy.special.ndtr(scipy.special.ndtri(share) + sigma))
 
 
 def causal_entropy(n: int, sigma: float) -> float:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import DTypeLike
-from scipy.special import log_ndtr
 
 from mcverify.arrays import Array
 from mcverify.theory.radius import log_density
@@ -118,7 +118,7 @@ def _log_chernoff(d_k: int, keys: int, score: float) -> float:
 
 def _log_any(x: Array, keys: int, two_sided: bool) -> Array:
     """ln of the probability that one of ``keys`` independent N(0, 1) exceeds x > 0."""
-    one: Array = np.minimum(log_ndtr(-x) + (math.log(2) if two_sided else 0.0), 0.0)
+    one: Array = np.minimum(scipy.special.log_ndtr(-x) + (math.log(2) if two_sided else 0.0), 0.0)
     with np.errstate(divide="ignore"):  # ln 0 where p is 1, and of where p is below all numbers
         any_of_them = np.log(-np.expm1(keys * np.log1p(-np.exp(one))))
     return np.asarray(np.where(one > -600, any_of_them, one + math.log(keys)))

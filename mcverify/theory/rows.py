@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import exp1, ndtr, ndtri
+import scipy
 
 from mcverify.arrays import Array
 from mcverify.theory.radius import fewer, radii
@@ -49,8 +49,9 @@ class Grid(NamedTuple):
         if c.ndim > 1:
             return power(self.expect(c), exponent)
         # Less a step of the same height it is short, and the mean of that is known.
-        c -= ndtr(self.y / HALF)
-        return power(self.expect(c) + ndtr(-self.u / math.hypot(self.sigma, HALF)), exponent)
+        c -= scipy.special.ndtr(self.y / HALF)
+        jump = scipy.special.ndtr(-self.u / math.hypot(self.sigma, HALF))
+        return power(self.expect(c) + jump, exponent)
 
 
 def power(c: Array, exponent: float) -> Array:
@@ -63,7 +64,7 @@ def times(n: float, sigma: float, step: float) -> tuple[Array, float, float, flo
     tail = TAIL + math.log(n)
     reach = math.sqrt(2 * tail)
     # log Z exceeds the largest score, which is below this start with probability e^-tail.
-    start = -sigma * float(ndtri(-math.expm1(-tail / n))) - 4
+    start = -sigma * float(scipy.special.ndtri(-math.expm1(-tail / n))) - 4
     # In sigma units the largest score varies by 1 / sqrt(2 ln n).
     step *= max(1.0, sigma / (1 + math.sqrt(2 * math.log(n))))
     return np.arange(start, reach * sigma + tail, step), step, tail, reach
@@ -136,5 +137,5 @@ def surprise(x: Array) -> Array:
     series = x * (1 - x / 4 * (1 - x * 2 / 9 * (1 - x * 3 / 16 * (1 - x * 4 / 25))))
     value = np.where(x < 0.01, np.expm1(-x) * log_x + series, np.exp(-x) * log_x)
     middle = (x >= 0.01) & (x < 40)  # not where=, with which exp1 of scipy 1.17 is wrong
-    value[middle] += exp1(x[middle])
+    value[middle] += scipy.special.exp1(x[middle])
     return value

@@ -5,7 +5,7 @@ Given q, q·k is normal with variance ‖q‖² ~ χ²(d_k), so each is an integ
 
 import math
 
-from scipy.special import erf
+import scipy
 
 from mcverify.theory.radius import radii
 
@@ -19,7 +19,7 @@ def share_within(deviations: float, d_k: int) -> float:
     [0.98036, 0.99722, 0.9973]
     """
     r, weight = radii(d_k)
-    return float(weight @ erf(deviations / math.sqrt(2) / r))
+    return float(weight @ scipy.special.erf(deviations / math.sqrt(2) / r))
 
 
 def spread_of_share(deviations: float, d_k: int) -> float:
@@ -29,7 +29,7 @@ def spread_of_share(deviations: float, d_k: int) -> float:
     0.00085
     """
     r, weight = radii(d_k)
-    share = erf(deviations / math.sqrt(2) / r)
+    share = scipy.special.erf(deviations / math.sqrt(2) / r)
     return math.sqrt(float(weight @ (share - share_within(deviations, d_k)) ** 2))
 
 
@@ -43,4 +43,4 @@ def median(d_k: int) -> float:
 
     r, weight = radii(d_k)
     return math.sqrt(d_k) * float(
-        brentq(lambda t: float(weight @ erf(t / (math.sqrt(2) * r))) - 0.5, 0, 2))
+        brentq(lambda t: float(weight @ scipy.special.erf(t / (math.sqrt(2) * r))) - 0.5, 0, 2))

@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import erfc, ndtri
+import scipy
 
 from mcverify.arrays import Array
 from mcverify.theory.largest import sum_of_largest
@@ -135,13 +135,13 @@ def two_key_product_median(sigma: float, d_k: float | None = None) -> float:
     (0.222222, 0.222222)
     """
     checked(2, sigma, d_k)
-    median, high = float(ndtri(0.75)), 1.0
+    median, high = float(scipy.special.ndtri(0.75)), 1.0
     if d_k is not None and d_k <= 1e12:
         r, weight = radii(d_k)
         low = 0.0
         for _ in range(60):
             median = (low + high) / 2
-            above = float(weight @ erfc(median / (math.sqrt(2) * r)))
+            above = float(weight @ scipy.special.erfc(median / (math.sqrt(2) * r)))
             low, high = (median, high) if above > 0.5 else (low, median)
     p = math.exp(-math.sqrt(2) * sigma * median)
     return p / (1 + p) ** 2

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from mcverify.arrays import Array
 from mcverify.theory.softmax import sum_squares
@@ -27,7 +27,7 @@ def sigmoid_total(n: int, sigma: float, bias: float) -> float:
     >>> round(sigmoid_total(8192, 1.0, bias=-math.log(8192)), 3)
     1.648
     """
-    return n * _mean(expit(sigma * _z + bias))
+    return n * _mean(scipy.special.expit(sigma * _z + bias))
 
 
 def differential_sum_squares(
