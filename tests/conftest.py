@@ -1,6 +1,7 @@
 """What tests share: how Hypothesis draws, the findings of the selected cases."""
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -44,6 +45,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_configure(config):
     """Name a folder that the processes of xdist share, so that claims are judged once for all."""
+    gc.disable()  # nothing that is collected, or imported for it, becomes garbage before the tests
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="mcverify-judged-")
         os.environ[JUDGED_IN] = folder
@@ -53,6 +55,8 @@ def pytest_configure(config):
 def pytest_collection_finish(session):
     """Begin to judge the selected cases, all together as `mcverify run` does; in one process of
     xdist's, since each has collected them all."""
+    gc.freeze()
+    gc.enable()
     cases = _cases(session)
     worker = getattr(session.config, "workerinput", {"workerid": "gw0"})["workerid"]
     if not cases or session.config.option.collectonly or worker != "gw0":

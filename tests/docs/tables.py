@@ -75,7 +75,7 @@ def saturation():
 
 @lru_cache
 def all_cases():
-    return pd.concat([cases(name) for name in pd.read_csv(
+    return pd.concat([cases(name)[["basis"]] for name in pd.read_csv(
         ROOT / "results" / "verdicts.csv")["claim"]], ignore_index=True)
 
 

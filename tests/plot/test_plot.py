@@ -242,7 +242,6 @@ def test_claims_that_decide_no_statement_are_shown_without_statements(tmp_path, 
 
 @pytest.mark.parametrize(("tables", "files"), [
     ([write_verdicts], ["overview"]), ([write_point], ["saturation", "jacobian"]),
-    ([write_verdicts, write_point], ["overview", "saturation", "jacobian"]),
 ])
 def test_without_names_what_there_is_of_a_run_is_drawn(tmp_path, capsys, drawn, tables, files):
     for write in tables:
@@ -276,7 +275,6 @@ def test_pictures_of_a_page_name_their_colours_and_are_small(tmp_path):
     assert again.endswith('<use href="#fig-0" /></svg>')
     assert [word in svg for word in ("&lt;&amp;&gt;", "\N{REPLACEMENT CHARACTER}", "中", "metadata",
                                      "font-family", "DejaVu")] == [True] * 3 + [False] * 3
-    assert plot.inline(Results(tmp_path)) == (forests, others, css)
 
 
 def test_a_band_a_line_and_a_mark_survive_what_is_left_out(tmp_path):

@@ -74,7 +74,12 @@ MUTANTS = {  # the name: its place, what stands there instead, and the rows that
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+# One of each interval, counted and weighed; the others take most of the time.
+QUICK = {"half the standard error", "no caution", "a quarter of the variance"}
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in MUTANTS])
 def test_a_broken_rule_turns_a_row_red_and_the_rule_itself_does_not(name, monkeypatch):
     place, rule, judged, *how = MUTANTS[name]
     assert {row.verdict for row in judged(*how)} <= {"ok", "open", "waits"}

@@ -46,9 +46,15 @@ def test_weights_that_few_replications_carry_are_not_trusted():
     (mean, 0.5, 512, 1e-10), (mean.within(0, 1), 0.3, 64, 1e-6),
 ], ids=["calibrated", "bound"])
 def test_weights_find_the_exact_rates_of_zeros_and_ones(statistic, share, blocks, rate):
-    law = Population("coin", statistic, (np.arange(1000) < 1000 * share).astype(float)[:, None])
-    wrong = [missed(statistic.estimate((np.arange(blocks) < ones).astype(float)[:, None], rate),
-                    law.truth) for ones in range(blocks + 1)]
+    found = [statistic.estimate((np.arange(blocks) < ones).astype(float)[:, None], rate)
+             for ones in range(blocks + 1)]
+
+    class Coin(Population):
+        def estimate(self, sample, error_rate):
+            return found[int(sample.sum())]
+
+    law = Coin("coin", statistic, (np.arange(1000) < 1000 * share).astype(float)[:, None])
+    wrong = [missed(each, law.truth) for each in found]
     chances = stats.binom.pmf(np.arange(blocks + 1), blocks, share)
     for row in weighed(law, blocks, rate, 400, generator(3, "coin")):
         exact = chances @ [f"miss {side} at" in row.check for side in wrong]
@@ -59,7 +65,7 @@ def test_weights_find_the_exact_rates_of_zeros_and_ones(statistic, share, blocks
 def small():
     keys = {("mean", "calibrated", "1 % at 40"), ("mean", "moments", "1 % at 40")}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(package, "SHORT", Effort((128, 512), 2000, ((64, None),), 0, frozenset(keys)))
+        patch.setattr(package, "SHORT", Effort((128,), 1200, ((64, None),), 0, frozenset(keys)))
         return selfcheck(short=True, jobs=1)
 
 
@@ -121,7 +127,7 @@ def mean_of_q(q):
 def test_a_statistic_of_ones_own_is_judged_on_the_blocks_of_its_claim(
     influence, status, tmp_path, monkeypatch, capsys,
 ):
-    monkeypatch.setattr(package, "LONG", Effort((128,), 1000, ((512, None),), 0))
+    monkeypatch.setattr(package, "LONG", Effort((128,), 300, (), 0))
     (tmp_path / "own.py").write_text(OWN.replace("INFLUENCE", influence))
     out = ["--jobs", "1", "--out", str(tmp_path)]
     assert main(["selfcheck", str(tmp_path / "own.py"), *out]) == status, capsys.readouterr().out
