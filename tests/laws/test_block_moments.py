@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -117,6 +118,7 @@ def sparse():
 # --- weights that are drawn with the tokens ------------------------------------------------------
 
 
+@lru_cache
 def projections(x, weight, d, tokens):
     """Outcomes of q and k of inputs of two coordinates, with the probabilities of each."""
     z, p = outcomes(*[x] * (2 * tokens), *[weight] * (4 * d))
@@ -135,8 +137,8 @@ def test_new_weights_in_every_block(of, x, d, tokens):
     found = of_projected_tokens(2, kappa, 1.0, d, tokens, of)
     agree(found, (mean, variance, means, math.nan if of == "matched" else squares))
     # Weights with lighter tails let values vary no more.
-    lighter = of_blocks(VALUES[of](*projections(x, COIN, d, tokens)[:2]),
-                        projections(x, COIN, d, tokens)[2])
+    q, k, p = projections(x, COIN, d, tokens)
+    lighter = of_blocks(VALUES[of](q, k), p)
     assert lighter[3] <= squares * (1 + 1e-12)
     assert lighter[:3] == pytest.approx((mean, variance, means), abs=1e-12)
 

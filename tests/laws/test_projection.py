@@ -113,7 +113,7 @@ def test_a_block_has_its_own_weights_and_all_its_tokens_share_them(how, batch, m
     np.testing.assert_allclose(q, np.broadcast_to(q[0, 0], q.shape), atol=1e-13)
 
 
-@pytest.mark.parametrize(("weights", "tokens"), [(None, 3), (11, 40)])
+@pytest.mark.parametrize(("weights", "tokens"), [(None, 40), (11, 40)])
 def test_scores_do_not_depend_on_how_blocks_are_drawn_together(weights, tokens, monkeypatch):
     law = projected(laws.normal, init.lecun(), 16, weights=weights)
 
