@@ -190,7 +190,7 @@ def test_kurtosis_is_trusted_up_to_a_half():
     u = np.random.default_rng(8).uniform(-1, 1, (1600, 8))
     t = stats.t(1599).isf(RATE / 2)
     deltas = []
-    for power in np.arange(1.0, 80.0, 1.0):
+    for power in np.arange(1.0, 80.0, 2.0):
         x = np.sign(u) * np.abs(u) ** power
         about = x - x.mean()
         columns = [kurtosis.influence(kurtosis.reduce(x))[1],
