@@ -341,8 +341,9 @@ def test_the_text_of_several_heads_has_a_line_a_head():
     assert lines[3] == ""
 
 
-@pytest.mark.parametrize("scale", [1, 1e-19, 1e19])
-@pytest.mark.parametrize("groups", [np.arange(4000) // 2, np.arange(4000) // 1000, None])
+@pytest.mark.parametrize(("scale", "groups"), [
+    (1, np.arange(4000) // 2), (1, np.arange(4000) // 1000), (1, None), (1e-19, None), (1e19, None),
+])
 def test_the_text_fits_and_says_once_that_units_are_too_few(scale, groups):
     q, k = normals(13, 4000, 2)
     frame = diagnose(q * scale, k * scale, groups)
