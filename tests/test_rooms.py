@@ -1,6 +1,7 @@
 """Imports point down the flow of data, and the two witnesses, theory and draws, never meet."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ def files_of(room):
     return [single] if single.exists() else sorted((PACKAGE / room).rglob("*.py"))
 
 
+@cache
 def imported(file):
     """The rooms of mcverify that a file imports, for type checks as well."""
     rooms = set()

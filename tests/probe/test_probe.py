@@ -265,10 +265,12 @@ def test_a_declared_scale_may_grow_with_the_position():
     assert "it is log(n)/log(512) times 1/sqrt(d_k)" in " ".join(found.findings)
 
 
-@pytest.mark.parametrize("out", TYPES)
-@pytest.mark.parametrize(("factor", "formula"), [
-    (np.sqrt, "sqrt(n)/sqrt(d_k)"), (lambda n: 1 + np.log(n) / 10, "(1 + log(n)/10)/sqrt(d_k)"),
-    (lambda n: np.log(n) ** 0.5, "log(n)^0.5/8"), (lambda n: 1 / n, "1/n/8")])
+@pytest.mark.parametrize(("out", "factor", "formula"), [
+    ("float64", np.sqrt, "sqrt(n)/sqrt(d_k)"), ("bfloat16", np.sqrt, "sqrt(n)/sqrt(d_k)"),
+    ("float32", lambda n: 1 + np.log(n) / 10, "(1 + log(n)/10)/sqrt(d_k)"),
+    ("float16", lambda n: 1 + np.log(n) / 10, "(1 + log(n)/10)/sqrt(d_k)"),
+    ("float64", lambda n: np.log(n) ** 0.5, "log(n)^0.5/8"),
+    ("float32", lambda n: 1 / n, "1/n/8"), ("bfloat16", lambda n: 1 / n, "1/n/8")])
 def test_any_other_scale_by_position_is_told_query_by_query(out, factor, formula):
     compute = out if out == "float64" else "float32"
     attend = attention([0.125, 0.125], by_position=factor, causal=True, out=out, compute=compute)

@@ -158,10 +158,10 @@ def test_every_case_and_control_is_a_test_whose_id_reads(folder):
 
 @pytest.mark.parametrize(("words", "left"), [
     (["-k", "true_claim-normal-d_k:4"], ["true_claim[normal-d_k:4]"]),  # as the reports name it
-    (["-k", "laplace and not d_k:2"], ["true_claim[laplace-d_k:4]"]),
-    (["-k", "control and 0.6 and not -0.6"], ["true_claim[normal-d_k:2-control-equals:0.6]"]),
-    (["claim_mine.py::true_claim[laplace-d_k:2]"], ["true_claim[laplace-d_k:2]"]),
-    (["claim_mine.py::false_claim"], ["false_claim[normal-d_k:2]"]),
+    (["-k", "laplace and not d_k:2 or control and 0.6 and not -0.6"],
+     ["true_claim[laplace-d_k:4]", "true_claim[normal-d_k:2-control-equals:0.6]"]),
+    (["claim_mine.py::true_claim[laplace-d_k:2]", "claim_mine.py::false_claim"],
+     ["true_claim[laplace-d_k:2]", "false_claim[normal-d_k:2]"]),
 ])
 def test_tests_are_selected_as_any_others(folder, words, left):
     folder.write("claim_mine.py", HEAD, TRUE, FALSE)
@@ -175,8 +175,9 @@ def trains(seeds, rate):
     '''It trains.'''
     return (seeds >= 0) * rate
 """)
-    assert folder.pytest("-rs").output.count("2 skipped") == 1
-    assert "slow: judged by `pytest -m slow`" in folder.pytest("-rs").output
+    skipped = folder.pytest("-rs").output
+    assert skipped.count("2 skipped") == 1
+    assert "slow: judged by `pytest -m slow`" in skipped
     session = folder.pytest("-m", "slow")
     assert session.code == 0
     assert "cases 1 (CONFIRMED 1), not as declared 0; controls 1, refuted 1" in session.output
