@@ -61,7 +61,7 @@ def select(
 def _joined(parts: Iterable[Loaded]) -> Loaded:
     parts = list(parts)
     return Loaded(tuple(dict.fromkeys(claim for each in parts for claim in each.claims)),
-                 tuple(fault for each in parts for fault in each.faults))
+                  tuple(fault for each in parts for fault in each.faults))
 
 
 def _homes(words: Sequence[str], offered: Mapping[str, str]) -> Iterable[str | Path]:

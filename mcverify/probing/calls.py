@@ -110,7 +110,7 @@ class Caller:
         if self.axes == 4:
             return self.attend(*(handed(x, self.dtype) for x in (q, k, v)))
         outs = [self.attend(*(handed(x[0], self.dtype) for x in one))
-                 for one in zip(q, k, v, strict=True)]
+                for one in zip(q, k, v, strict=True)]
         shapes = {tuple(getattr(out, "shape", ())) for out in outs}
         if len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
             raise ValueError(f"attend returned {' and '.join(map(str, shapes))} of (tokens, width) "

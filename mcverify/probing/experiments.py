@@ -60,7 +60,7 @@ def equal_logits(caller: Caller) -> Array:
 
 
 def gains(caller: Caller, at_zero: Array, visible: Bools, rng: np.random.Generator
-             ) -> Iterator[tuple[bool, Array, float]]:
+          ) -> Iterator[tuple[bool, Array, float]]:
     """Whether only norms are in question, and what amplifies the queries of each head, and keys.
 
     If the spread of the logits no longer grows with the queries, they may be normalised, which

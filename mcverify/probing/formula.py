@@ -91,7 +91,7 @@ def whole(interval: Interval, names: dict[str, float], precision: str) -> list[s
             continue
         numbers = np.arange(max(2, math.ceil(first)), min(last, WIDEST) + 1)
         formulas += [f"1/sqrt({n:.0f}){more}"
-                  for n in numbers[fits(factor / np.sqrt(numbers), [interval], precision)]]
+                     for n in numbers[fits(factor / np.sqrt(numbers), [interval], precision)]]
     return formulas
 
 

@@ -92,7 +92,7 @@ def _bias(bias: ArrayLike, sizes: Sizes) -> Array:
 
 
 def _measured(caller: Caller, names: dict[str, float], said: tuple[str, float] | None,
-           expected: Array | None, seed: int) -> Probe:
+              expected: Array | None, seed: int) -> Probe:
     rng = np.random.default_rng(seed)
     at_zero = equal_logits(caller)
     mask = mask_of(at_zero, expected)

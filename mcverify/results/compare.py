@@ -67,8 +67,8 @@ def compare(old: Results, new: Results) -> Comparison:
     both = cases[0].keys() & cases[1].keys()
     comparison.cases = len(both)
     whole = {claim for claim, _ in verdicts[0].keys() ^ verdicts[1].keys()}  # told of as a whole
-    _compare_verdicts(comparison, *({key: row for key, row in each.items() if key[0] not in whole}
-                   for each in cases))
+    _compare_verdicts(comparison, *(
+        {key: row for key, row in each.items() if key[0] not in whole} for each in cases))
     for key in sorted(both):
         _compare_estimates(comparison, key, cases[0][key], cases[1][key])
     comparison.differences.sort(key=lambda each: (each.claim, each.case))

@@ -73,7 +73,7 @@ class Results:
     def write_table(self, file: Path, frame: "pd.DataFrame") -> None:
         """A table that belongs to no single claim, numbers as in a case's row."""
         self._write(file, csv_text([{column: cell(value) for column, value in row.items()}
-                                for row in frame.to_dict("records")], list(frame.columns)))
+                                    for row in frame.to_dict("records")], list(frame.columns)))
 
     def write_verdicts(
         self, judged: Mapping[Claim, list[Finding]], sources: Iterable[dict[str, str]] = ()

@@ -93,7 +93,7 @@ def _first_cases(files: list[Path]) -> list[Case]:
     """Of each claim whose law has the moments that its statistic needs; others draw nothing."""
     cases = [claim.cases()[0] for claim in discover(*files) if claim.of_world]
     able = [case for case in cases
-             if not statistic_of(case, world_of(case)).missing_moments(case.drawn["law"])]
+            if not statistic_of(case, world_of(case)).missing_moments(case.drawn["law"])]
     if not able:
         raise ValueError(f"{files[0]}: no claim draws; declare one that uses the statistic")
     return able
