@@ -11,7 +11,7 @@ import pandas as pd
 from mcverify.declare.fault import UsageError
 from mcverify.results.folder import Results
 from mcverify.results.reader import DamagedError
-from mcverify.verdict import COLOURS, ERROR
+from mcverify.verdict import COLOURS, OUTCOMES
 
 if TYPE_CHECKING:  # matplotlib is an extra, and pytest imports all modules to look for doctests
     from matplotlib.axes import Axes as Axes
@@ -25,8 +25,7 @@ BLUE, VERMILLION = COLOURS["CONFIRMED"], COLOURS["REFUTED"]
 MARKERS: dict[str, dict[str, Any]] = {
     verdict: {"marker": marker, "color": COLOURS[verdict], "markeredgecolor": COLOURS[verdict],
               "markerfacecolor": face or COLOURS[verdict]}
-    for verdict, marker, face in (("CONFIRMED", "o", ""), ("REFUTED", "s", ""),
-                                  ("INCONCLUSIVE", "D", "white"), (ERROR, "X", ""))}
+    for verdict, marker, face in zip(OUTCOMES, "osDX", ("", "", "white", ""), strict=True)}
 
 PAGE = 17 / 2.54  # the width of a picture in inches, so that 9 pt are 9 pt in print
 ROW = 0.22  # the height in inches of a line of 9 pt and its space

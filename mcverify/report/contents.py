@@ -13,8 +13,8 @@ from mcverify.results.ledger import OPEN, SIGNS, deciding, ledger_of
 from mcverify.results.reader import departure, outcome_of
 from mcverify.verdict import (
     COLOURS,
-    ERROR,
     LOOKS,
+    OUTCOMES,
     SUITE_ERROR_RATE,
     Terms,
     budget,
@@ -26,8 +26,8 @@ Pictures = tuple[Mapping[str, Sequence[tuple[str, str]]], Mapping[str, tuple[str
 Row = dict[str, Any]
 
 # The marks of the pictures, as letters; each with the outcome whose colour it has.
-OUTCOMES = {"CONFIRMED": "●", "REFUTED": "■", "INCONCLUSIVE": "◇", ERROR: "✖"}
-MARKS = SIGNS | {outcome: (sign, outcome) for outcome, sign in OUTCOMES.items()}
+MARKS = SIGNS | {outcome: (sign, outcome)
+                 for outcome, sign in zip(OUTCOMES, "●■◇✖", strict=True)}
 SHOWN = 5  # of the surprises
 
 
