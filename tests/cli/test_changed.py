@@ -109,7 +109,7 @@ def test_a_table_that_is_gone_is_made_again(judged):
 
 
 def test_what_is_not_as_declared_is_judged_again(judged):
-    edit("mine.py", "equals=0", "equals=2")
+    edit("mine.py", "equals=0", "equals=9")
     judged(status=1)
     names, said = judged(status=1)
     assert names == {"by_hand", "by_helper"}
