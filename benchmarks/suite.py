@@ -22,7 +22,7 @@ started = time.process_time()  # before mcverify and what it needs is imported
 import pandas as pd  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
-from mcverify.attention.chunk import Chunk  # noqa: E402
+from mcverify.attention.chunk import Chunk, Part  # noqa: E402
 from mcverify.declare import discover  # noqa: E402
 from mcverify.judge import measure, trial  # noqa: E402
 from mcverify.judge.atlas import atlas  # noqa: E402
@@ -88,7 +88,7 @@ def watch_everything(clock: Clock) -> None:
         return "drawing"
 
     def shared(_: Chunk, name: Any, *__: Any) -> str:
-        return "weights" if isinstance(name, tuple) else "products"
+        return "products" if isinstance(name, Part) else "weights"
 
     clock.watch(World, "chunk_at", for_world)
     clock.watch(measure, "check_law", "checks")

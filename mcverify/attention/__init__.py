@@ -28,7 +28,13 @@ from mcverify.attention.variants import (
     sigmoid_weights,
     soft_cap,
 )
-from mcverify.attention.weights import naive_softmax, online_average, online_softmax, softmax
+from mcverify.attention.weights import (
+    naive_softmax,
+    online_average,
+    online_softmax,
+    softmax,
+    softmax_entropy,
+)
 
 __all__ = [
     "JACOBIAN_NORMS",
@@ -57,6 +63,7 @@ __all__ = [
     "sigmoid_weights",
     "soft_cap",
     "softmax",
+    "softmax_entropy",
     "split_heads",
     "sum_squares",
     "top_share",

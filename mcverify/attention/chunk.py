@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mcverify.arrays import Array
 
 TILE = 1024
+SOME = 2**13  # numbers of what is kept
 Pairs = Literal["all", "other", "matched"]
 
 
@@ -33,11 +34,20 @@ class Vectors(NamedTuple):
 Made = Scores | Vectors | tuple[Scores | Vectors, ...]
 
 
+class Part(NamedTuple):
+    """The first so many queries and keys of every block, and the first coordinates of them."""
+
+    queries: int
+    keys: int
+    width: int
+
+
 class Chunk:
     """A chunk of a world, that several claims look at.
 
-    It passes along with its queries and keys, so that functions of both stay pure: the products of
-    all pairs are computed once, and scores that a body returns as they are can be told from others.
+    It passes along with its queries and keys, so that functions of both stay pure. Their products,
+    and what is made of these as they are, is computed once for all bodies, and is as read-only as
+    the draws; an array knows its name, so that scores that a body returns can be told from others.
 
     Parameters
     ----------
@@ -45,17 +55,14 @@ class Chunk:
     refusal : why pairs of all tokens may not be formed, "" if they may. Under a law that ties a
         token's key to its own query, the law of a block's scores depends on the number of tokens,
         so a claim on all pairs must say that number.
-    noting : whether scores are remembered, so that ``made`` can tell which a body returned.
     """
 
-    def __init__(self, q: Array, k: Array, refusal: str = "", noting: bool = True) -> None:
+    def __init__(self, q: Array, k: Array, refusal: str = "") -> None:
         for x in (q, k):
             x.setflags(write=False)
-        self._q, self._k, self.refusal, self.noting = q, k, refusal, noting
+        self._q, self._k, self.refusal = q, k, refusal
         self.sums = fingerprint(q), fingerprint(k)
-        self._kept: dict[Hashable, Array] = {}
-        self._made: list[tuple[Array, Scores, float]] = []
-        self._rows: list[tuple[Array, tuple[int, float], float]] = []
+        self._kept: dict[Hashable, tuple[Array, float]] = {}
 
     @property
     def drawn(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -65,92 +72,75 @@ class Chunk:
     @property
     def q(self) -> "Drawn":
         """The queries, as a body gets them."""
-        return self._handed(self._q)
+        return self._handed(self._q, Vectors("q"))
 
     @property
     def k(self) -> "Drawn":
         """The keys, as a body gets them."""
-        return self._handed(self._k)
+        return self._handed(self._k, Vectors("k"))
 
-    def _handed(self, x: Array) -> "Drawn":
+    def _handed(self, x: Array, name: Hashable) -> "Drawn":
+        # A view each time: were one held here, it and the chunk would hold each other in memory.
         drawn = x.view(Drawn)
-        drawn.chunk = self
+        drawn.chunk, drawn.name = self, name
         return drawn
 
-    def owns(self, q: Array, k: Array) -> bool:
-        """Whether these are the chunk's own queries and keys, whole and unchanged."""
-        return _same(q, self._q) and _same(k, self._k)
+    def part(self, q: Array, k: Array) -> Part | None:
+        """Which of the chunk's own queries and keys these are; None if they are others."""
+        if q.shape[-1] == k.shape[-1] and _begins(q, self._q) and _begins(k, self._k):
+            return Part(q.shape[1], *k.shape[1:])
+        return None
 
-    def _width(self, q: Array, k: Array) -> int:
-        """How many of the first coordinates of the chunk's own queries and keys these are, or 0."""
-        width = q.shape[-1]
-        return width if all(_same(x, own[..., :width]) for x, own in (
-            (q, self._q), (k, self._k))) else 0
-
-    def kept(self, name: Hashable, make: Callable[[], Array]) -> Array:
+    def kept(self, name: Hashable, make: Callable[[], Array]) -> "Drawn":
         """What several bodies ask for by a name, made when it is first asked for; read-only."""
         if name not in self._kept:
-            self._kept[name] = made = np.asarray(make())
+            made = np.asarray(make())
             made.setflags(write=False)
-        return self._kept[name]
+            self._kept[name] = made, fingerprint(_some(made))
+        return self._handed(self._kept[name][0], name)
 
-    def handed_rows(self, s: Array, keys: int, scale: float) -> Array:
-        """Rows of scores of the chunk, whose weights are then computed once for all bodies."""
-        handed = self._handed(s)
-        self._rows.append((handed, (keys, scale), fingerprint(s)))
-        return handed
-
-    def weights(self, s: Array, make: Callable[[], Array]) -> Array:
-        """The softmax of s that ``make`` makes; kept if s are rows of the chunk, and unchanged."""
-        for rows, name, sum_ in self._rows:
-            if rows is s and fingerprint(s) == sum_:
-                return self.kept(name, make).copy()
-        return make()
-
-    def note(self, q: Array, k: Array, which: Scores, s: Array) -> Array:
-        """Scores as they were made, remembered if q and k are the chunk's own, or the first
-        coordinates of them."""
-        if self.noting and (width := self._width(q, k)):
-            own = which if self.owns(q, k) else which._replace(width=width)
-            self._made.append((s, own, fingerprint(s)))
-        return s
+    def named(self, scores: Scores, part: Part) -> Hashable:
+        """By which name scores of a part are kept: by what they are if it has all tokens."""
+        tokens, d_k = self._q.shape[1:]
+        own = scores._replace(width=0 if part.width == d_k else part.width)
+        return own if part.queries == part.keys == tokens else (own, part.queries, part.keys)
 
     def made(self, values: Any) -> Made | None:
-        """What the values are, as it was made and unchanged since; None if it is not known.
+        """What the values are, if they are as the chunk made them; None if they are others.
 
         Scores, the queries or the keys; of a list of pairs (x, values) a tuple of those.
         """
         if isinstance(values, list):
-            parts = [self._made_alone(pair[-1]) for pair in values]
+            parts = [_made(pair[-1]) for pair in values]
             return None if None in parts else tuple(part for part in parts if part is not None)
-        return self._made_alone(values)
-
-    def _made_alone(self, values: Any) -> Scores | Vectors | None:
-        if isinstance(values, Drawn):
-            for own, vectors in ((self._q, Vectors("q")), (self._k, Vectors("k"))):
-                if _same(values, own):
-                    return vectors
-        return next((which for s, which, sum_ in self._made
-                     if s is values and fingerprint(s) == sum_), None)
-
-
-    def forget(self) -> None:
-        """Let go of the scores that a body has made."""
-        self._made.clear()
-        self._rows.clear()
+        return _made(values)
 
     def changed(self) -> bool:
-        """Whether a body has changed the draws, whose memory others may reach by some way."""
-        return (fingerprint(self._q), fingerprint(self._k)) != self.sums
+        """Whether a body has changed the draws or what is kept, whose memory others may reach."""
+        return (fingerprint(self._q), fingerprint(self._k)) != self.sums or any(
+            fingerprint(_some(made)) != sum_ for made, sum_ in self._kept.values())
 
 
 class Drawn(np.ndarray[Any, np.dtype[Any]]):
     """Queries or keys of a chunk; what NumPy makes of them knows the chunk as well."""
 
     chunk: Chunk | None
+    name: Hashable = None  # of what is handed as it is
 
     def __array_finalize__(self, origin: Any) -> None:
         self.chunk = getattr(origin, "chunk", None)
+
+
+def _made(values: Any) -> Scores | Vectors | None:
+    name = values.name if isinstance(values, Drawn) else None
+    return name if isinstance(name, Scores | Vectors) else None
+
+
+def made_once(what: Hashable, x: Any, make: Callable[[], Array]) -> Array:
+    """What ``make`` makes of x; if that is as a chunk hands it, made once for all bodies."""
+    if isinstance(x, Drawn) and x.chunk is not None and x.name is not None:
+        return x.chunk.kept((what, x.name), make)
+    return make()
 
 
 def chunk_of(*arrays: Any) -> Chunk | None:
@@ -178,7 +168,17 @@ def _weights(size: int) -> Array:
     return np.random.default_rng(size).standard_normal(size)
 
 
-def _same(x: Array, own: Array) -> bool:
-    """Whether an array is the chunk's own memory, whole and in its order."""
-    return (x.shape, x.strides, x.dtype, x.ctypes.data) == (
-        own.shape, own.strides, own.dtype, own.ctypes.data)
+def _begins(x: Array, own: Array) -> bool:
+    """Whether an array is the chunk's own memory: the first tokens and coordinates of blocks."""
+    return (x.ndim == 3 and len(x) == len(own) and x.strides == own.strides
+            and x.shape[1] <= own.shape[1] and x.shape[2] <= own.shape[2]
+            and x.dtype == own.dtype and _address(x) == _address(own))
+
+
+def _address(x: Array) -> Any:
+    return x.__array_interface__["data"][0]
+
+
+def _some(x: Array) -> Array:
+    """Some blocks of an array, by which it is seen that a body has changed it."""
+    return x[::max(1, x.size // SOME)]

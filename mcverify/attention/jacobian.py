@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcverify.arrays import Array
+from mcverify.attention.chunk import made_once
 from mcverify.attention.slabs import SHORT, by_columns, by_slabs, dot, largest, total
 
 
@@ -22,7 +23,8 @@ def jacobian_norm(p: ArrayLike, kind: str = "frobenius") -> Array:
         raise ValueError(f"jacobian_norm(kind={kind!r}): kind must be one of "
                          f"{', '.join(JACOBIAN_NORMS)}")
     norm = JACOBIAN_NORMS[kind]
-    return by_slabs(lambda rows: norm(*top_and_rest(rows)), np.asarray(p))
+    return made_once(("norm", kind), p,
+                     lambda: by_slabs(lambda rows: norm(*top_and_rest(rows)), np.asarray(p)))
 
 
 def top_and_rest(p: Array) -> tuple[Array, Array]:

@@ -1,44 +1,55 @@
 """From queries and keys to scores: every pair, a token with itself, rows that share a query."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.attention.chunk import Pairs, Scores, check_all_pairs, chunk_of
+from mcverify.attention.chunk import (
+    Chunk,
+    Pairs,
+    Part,
+    Scores,
+    check_all_pairs,
+    chunk_of,
+    made_once,
+)
 
 ROW_ENTRIES = 2**13  # softmax entries a block: enough rows to use the keys that were drawn
 MIN_QUERIES = 32  # with thousands of keys a query costs little next to drawing the keys
 
 
-def _cross(q: Array, k: Array, scale: float) -> Array:
+def _products(q: Array, k: Array) -> Array:
+    """Those of all pairs; of a chunk's own queries and keys, made once for all bodies."""
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must end in (tokens, d_k) "
                          "with the same d_k; pad or project the narrower one")
-    if q.shape[-1] == 1:  # to multiply takes no longer than to copy what others have multiplied
-        return _times(np.asarray(np.einsum("...i,...j->...ij", q[..., 0], k[..., 0])), scale)
-    return _times(_shared(q, k, "products", lambda: q @ np.swapaxes(k, -1, -2)), scale)
+    own, x, y = _own(q, k), np.asarray(q), np.asarray(k)
+
+    def make() -> Array:
+        return np.asarray(x @ np.swapaxes(y, -1, -2))
+
+    return make() if own is None else np.asarray(own[0].kept(own[1], make))
 
 
-def _shared(q: Array, k: Array, name: Hashable, make: Callable[[], Array]) -> Array:
-    """What ``make`` makes; of a chunk's own queries and keys, made once for all bodies, and then
-    read-only."""
+def _own(q: Array, k: Array) -> tuple[Chunk, Part] | None:
+    """The chunk that they are of, and which part of it they are; None if they are of none."""
     chunk = chunk_of(q, k)
-    return chunk.kept(name, make) if chunk and chunk.owns(q, k) else np.asarray(make())
+    part = None if chunk is None else chunk.part(q, k)
+    return None if chunk is None or part is None else (chunk, part)
+
+
+def _kept(q: Array, k: Array, pairs: Pairs, scale: float, make: Callable[[], Array]) -> Array:
+    """Scores that ``make`` makes, scaled; of a chunk's own queries and keys, made once."""
+    own = _own(q, k)
+    if own is None:
+        return _times(make(), scale)
+    chunk, part = own
+    return chunk.kept(chunk.named(Scores(pairs, scale), part), lambda: _times(make(), scale))
 
 
 def _times(s: Array, scale: float) -> Array:
-    """A new array, unless nobody else holds s."""
-    if not s.flags.writeable:
-        return s * s.dtype.type(scale)
-    if scale != 1.0:
-        s *= s.dtype.type(scale)
-    return s
-
-
-def _noted(q: Array, k: Array, pairs: Pairs, scale: float, s: Array) -> Array:
-    chunk = chunk_of(q, k)
-    return s if chunk is None else chunk.note(q, k, Scores(pairs, scale), s)
+    return s if scale == 1.0 else s * s.dtype.type(scale)
 
 
 def scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -48,7 +59,7 @@ def scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     array([[[5.]]])
     """
     check_all_pairs(q, k)
-    return _noted(q, k, "all", scale, _cross(q, k, scale))
+    return _kept(q, k, "all", scale, lambda: _products(q, k))
 
 
 def matched_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -57,8 +68,8 @@ def matched_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     >>> matched_scores(np.array([[[1.0, 2.0], [1.0, 0.0]]]), np.array([[[3.0, 1.0], [7.0, 9.0]]]))
     array([[5., 7.]])
     """
-    s = _times(np.asarray(np.einsum("...d,...d->...", q, k)), scale)
-    return _noted(q, k, "matched", scale, s)
+    x, y = np.asarray(q), np.asarray(k)
+    return _kept(q, k, "matched", scale, lambda: np.asarray(np.einsum("...d,...d->...", x, y)))
 
 
 def other_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
@@ -68,12 +79,15 @@ def other_scores(q: Array, k: Array, scale: float = 1.0) -> Array:
     array([[[5.],
             [6.]]])
     """
-    s = _cross(q, k, scale)
-    *lead, tokens, _ = s.shape
-    # Cut after each diagonal entry, the matrix falls into runs of exactly the others.
-    runs = s.reshape(*lead, tokens * tokens)[..., 1:].reshape(*lead, tokens - 1, tokens + 1)
+    def make() -> Array:
+        s = _products(q, k)
+        *lead, tokens, _ = s.shape
+        # Cut after each diagonal entry, the matrix falls into runs of exactly the others.
+        runs = s.reshape(*lead, tokens * tokens)[..., 1:].reshape(*lead, tokens - 1, tokens + 1)
+        return runs[..., :-1].reshape(*lead, tokens, tokens - 1)
+
     # Without its own key a query meets independent keys only, so that nothing is refused.
-    return _noted(q, k, "other", scale, runs[..., :-1].reshape(*lead, tokens, tokens - 1))
+    return _kept(q, k, "other", scale, make)
 
 
 def row_queries(tokens: int) -> int:
@@ -103,10 +117,6 @@ def rows(q: Array, k: Array, keys: int, scale: float = 1.0) -> Array:
     check_all_pairs(q, k)
     queries = min(row_queries(tokens), q.shape[-2])
 
-    def make() -> Array:
-        s = _cross(q if queries == q.shape[-2] else q[..., :queries, :], k, 1.0)
-        return s.reshape(*s.shape[:-2], queries * (tokens // keys), keys)
-
-    s = _times(_shared(q, k, keys, make), scale)
-    chunk = chunk_of(q, k)
-    return chunk.handed_rows(s, keys, scale) if chunk and chunk.owns(q, k) else s
+    s = scores(q if queries == q.shape[-2] else q[..., :queries, :], k, scale)
+    shape = (*s.shape[:-2], queries * (tokens // keys), keys)
+    return made_once(("rows", keys), s, lambda: np.asarray(s).reshape(shape))

@@ -30,6 +30,26 @@ def by_slabs(function: Callable[[Array], Array], x: Array) -> Array:
     return made
 
 
+def raised(rows: Array) -> tuple[Array, Array]:
+    """exp(rows − top) for a number below which a row's exponentials do not overflow, and that top.
+
+    (rows, keys) -> (rows, keys) and (rows, 1) or (1, 1). The top is 0 for rows that are moderate
+    throughout, else the largest entry of each; 0 where that is −inf, since −inf − (−inf) would be
+    NaN and not masked.
+
+    >>> e, top = raised(np.array([[0.0, -np.inf], [1000.0, 1000.0]]))
+    >>> e.tolist(), top.tolist()
+    ([[1.0, 0.0], [1.0, 1.0]], [[0.0], [1000.0]])
+    """
+    moderate = np.log(np.finfo(rows.dtype).max) / 4
+    if rows.itemsize > 2 and -moderate < rows.min(initial=0) and rows.max(initial=0) < moderate:
+        return np.exp(rows), np.zeros((1, 1), rows.dtype)
+    top = largest(rows)[:, None]
+    top = np.where(np.isneginf(top), rows.dtype.type(0), top)
+    e: Array = rows - top
+    return np.exp(e, out=e), top
+
+
 def by_columns(rows: Array) -> bool:
     """Whether passes over columns take less time than calls for each row."""
     return bool(rows.shape[1] <= SHORT or rows.flags.fnc)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcverify.arrays import Array
+from mcverify.attention.chunk import made_once
 from mcverify.attention.slabs import by_slabs, inner, largest, total
 
 
@@ -15,8 +16,8 @@ def entropy(p: ArrayLike) -> Array:
     >>> float(entropy([0.25, 0.25, 0.25, 0.25]) / np.log(4))
     1.0
     """
-    p = np.asarray(p)
-    tiny = np.finfo(p.dtype if p.dtype.kind == "f" else np.float64).smallest_subnormal
+    weights = np.asarray(p)
+    tiny = np.finfo(weights.dtype if weights.dtype.kind == "f" else np.float64).smallest_subnormal
 
     def of_slab(p: Array) -> Array:
         x = np.maximum(p, tiny)  # 0 ln 0 is 0
@@ -24,7 +25,7 @@ def entropy(p: ArrayLike) -> Array:
         x *= p
         return -total(x)
 
-    return by_slabs(of_slab, p)
+    return made_once("entropy of weights", p, lambda: by_slabs(of_slab, weights))
 
 
 def max_weight(p: ArrayLike) -> Array:
@@ -33,7 +34,7 @@ def max_weight(p: ArrayLike) -> Array:
     >>> float(max_weight([0.25, 0.75]))
     0.75
     """
-    return by_slabs(largest, np.asarray(p))
+    return made_once("largest", p, lambda: by_slabs(largest, np.asarray(p)))
 
 
 def sum_squares(p: ArrayLike) -> Array:
@@ -42,7 +43,7 @@ def sum_squares(p: ArrayLike) -> Array:
     >>> float(sum_squares([0.25, 0.75]))
     0.625
     """
-    return by_slabs(lambda p: inner(p, p), np.asarray(p))
+    return made_once("squares", p, lambda: by_slabs(lambda p: inner(p, p), np.asarray(p)))
 
 
 def top_share(p: ArrayLike, share: float) -> Array:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcverify.arrays import Array
-from mcverify.attention.chunk import chunk_of
-from mcverify.attention.slabs import by_slabs, largest, total
+from mcverify.attention.chunk import made_once
+from mcverify.attention.slabs import by_slabs, inner, raised, total
 
 
 def softmax(s: ArrayLike) -> Array:
@@ -22,19 +22,35 @@ def softmax(s: ArrayLike) -> Array:
            [0. , 1. ],
            [0. , 0. ]])
     """
-    chunk, x = chunk_of(s), np.asanyarray(s)
-
-    def make() -> Array:
-        return by_slabs(_softmax, _scores(x))
-
-    return make() if chunk is None else chunk.weights(x, make)
+    return made_once("softmax", s, lambda: by_slabs(_softmax, _scores(s)))
 
 
 def _softmax(s: Array) -> Array:
-    p: Array = s - _shift(largest(s))[:, None]
-    np.exp(p, out=p)
-    p *= (1 / _divisor(total(p)))[:, None]
+    p, _ = raised(s)
+    # Repeated, since to broadcast short rows takes longer; e/e is 1, and e·(1/e) need not be.
+    p /= np.repeat(_divisor(total(p)), p.shape[1]).reshape(p.shape)
     return p
+
+
+def softmax_entropy(s: ArrayLike) -> Array:
+    """The entropy of softmax(s) in nats along the last axis, no weights kept: (..., keys) -> (...).
+
+    ln Σe^s − Σ s e^s/Σe^s, which errs by some roundings of the largest score that is not masked,
+    where ``entropy(softmax(s))`` keeps the digits of an entropy near 0. −inf, NaN and +inf as in
+    ``softmax``: a row masked throughout has entropy 0.
+
+    >>> float(softmax_entropy([-np.inf, 7.0, 7.0]) / np.log(2))
+    1.0
+    """
+    return made_once("entropy", s, lambda: by_slabs(_entropy, _scores(s)))
+
+
+def _entropy(s: Array) -> Array:
+    e, top = raised(s)
+    # Of what is masked 0·(−inf) is to be 0.
+    x = s if top.shape[0] == 1 and len(s) > 1 else np.maximum(s - top, -np.finfo(s.dtype).max)
+    whole = _divisor(total(e))
+    return np.maximum(np.log(whole) - inner(e, x) / whole, 0)
 
 
 def naive_softmax(s: ArrayLike) -> Array:
@@ -134,7 +150,7 @@ def _shift(top: Array) -> Array:
 
 
 def _divisor(total: Array) -> Array:
-    return np.where(total == 0, total.dtype.type(1), total)
+    return total if total.all() else np.where(total == 0, total.dtype.type(1), total)
 
 
 def _absorb(top: Array, s: Array) -> tuple[Array, Array, Array]:

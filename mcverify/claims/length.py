@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from mcverify import Verdict, claim, grid, laws, relative, theory
-from mcverify.attention import entropy, softmax
+from mcverify.attention import softmax_entropy
 from mcverify.claims.ranges import ENTROPY
 
 TRAINED = 512  # keys, at unit variance of the scores: an entropy of 5.742
@@ -28,7 +28,7 @@ def at(rule, *folds):
 
 def lengthened(q, keys, rule, fold):
     """The entropies of rows of independent normal scores, as spread as the rule says."""
-    return entropy(softmax(RULES[rule](fold) * q.reshape(len(q), -1, keys)))
+    return softmax_entropy(RULES[rule](fold) * q.reshape(len(q), -1, keys))
 
 
 def trained_entropy():
@@ -63,4 +63,4 @@ def variance_rule(q, keys, rule, fold):
 def exact_rule(q, k, keys, variance):
     """A score variance of 5.36 gives 4096 keys the entropy of 512 at unit variance, to 0.5 %; 1 + 2 ln 8 does not."""
     rows = np.concatenate([x.reshape(len(x), -1, keys) for x in (q, k)], axis=1)
-    return entropy(softmax(math.sqrt(variance) * rows))
+    return softmax_entropy(math.sqrt(variance) * rows)

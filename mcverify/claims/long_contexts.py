@@ -3,7 +3,7 @@
 import math
 
 from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
-from mcverify.attention import alibi_bias, entropy, softmax
+from mcverify.attention import alibi_bias, softmax_entropy
 from mcverify.statistic import exact, mean
 
 ENTROPY = mean.within(0, lambda tokens: math.log(tokens))
@@ -20,7 +20,7 @@ def last_row(q, slope):
        over=SLOPES, decides="C20", controls=grid(steeper=1.3))
 def alibi_stops_the_entropy(q, slope, steeper=1.0):
     """ALiBi with slope m stops the entropy at about ln(1/m) + 1/2 at 256 and at 2048 keys alike: at 3.36 for 1/16, and at 6.05 for the smallest slope, 1/256."""
-    return entropy(softmax(last_row(q, slope * steeper)))
+    return softmax_entropy(last_row(q, slope * steeper))
 
 
 @claim(exact, equals=lambda slope: math.log(1 / slope) + 0.5, within=absolute(0.1),
@@ -34,7 +34,7 @@ def alibi_ceiling(slope, sigma=1.0):
        over=grid(law=laws.normal, d_k=1, slope=2.0**-4, tokens=2048), decides="C20", expect=Verdict.REFUTED)
 def alibi_disperses_with_the_length(q, slope):
     """With ALiBi the entropy grows as ln n − 1/2, as it does without."""
-    return entropy(softmax(last_row(q, slope)))
+    return softmax_entropy(last_row(q, slope))
 
 
 # --- YaRN ----------------------------------------------------------------------------------------
@@ -60,4 +60,4 @@ def yarn_slows_dispersion(fold, sides=2):
        over=grid(law=laws.normal, d_k=1, fold=8, tokens=8 * TRAINED), controls=grid(sides=0))
 def drawn_entropy_under_yarn(q, fold, sides=2):
     """The drawn entropy at 8 times 128 keys, with YaRN's temperature, is that of 128 keys and 1.51 nats."""
-    return entropy(softmax(yarn_factor(fold, sides) * q[..., 0]))
+    return softmax_entropy(yarn_factor(fold, sides) * q[..., 0])

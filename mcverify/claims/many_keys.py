@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
-from mcverify.attention import causal_rows, entropy, scores, softmax, top_share
+from mcverify.attention import causal_rows, scores, softmax, softmax_entropy, top_share
 from mcverify.attention.vectors import rms_norm
 from mcverify.statistic import exact, mean
 
@@ -88,10 +88,10 @@ POSITIONS = 32  # of a block: equally spaced from a random one on, so that each 
 def entropy_of_positions(q, k, d_k, rng, causal=True):
     blocks, tokens, _ = q.shape
     if not causal:
-        return entropy(softmax(scores(q[:, :POSITIONS], k, d_k**-0.5)))
+        return softmax_entropy(scores(q[:, :POSITIONS], k, d_k**-0.5))
     apart = tokens // POSITIONS
     positions = rng.integers(apart, size=(blocks, 1)) + apart * np.arange(POSITIONS)
-    return entropy(softmax(causal_rows(q, k, d_k**-0.5, positions)))
+    return softmax_entropy(causal_rows(q, k, d_k**-0.5, positions))
 
 
 @claim(CAUSAL, equals=causal_entropy, within=relative(0.02), decides="C11",

@@ -3,7 +3,7 @@
 import math
 
 from mcverify import Verdict, absolute, claim, grid, laws, relative, theory
-from mcverify.attention import entropy, max_weight, rows, softmax
+from mcverify.attention import max_weight, rows, softmax, softmax_entropy
 from mcverify.claims.ranges import ENTROPY, LOW_ENTROPY, SCALED_WEIGHT, WEIGHT
 from mcverify.declare import near
 from mcverify.statistic import exact, mean, ratio
@@ -25,7 +25,7 @@ NORMAL = laws.normal
 )
 def scaled_entropy(q, k, keys, d_k):
     """Divided by √d_k, the entropy of attention over 128 keys is between 4.36 and 4.42 of 4.85 nats at widths of 1 to 512."""
-    return entropy(softmax(rows(q, k, keys, scale=1 / math.sqrt(d_k))))
+    return softmax_entropy(rows(q, k, keys, scale=1 / math.sqrt(d_k)))
 
 
 @claim(
@@ -39,7 +39,7 @@ def scaled_entropy(q, k, keys, d_k):
 def scaled_entropy_of_one_coordinate(q, k, keys, d_k, narrow=1):
     """Divided by √d_k, the entropy over 128 keys is 1.1 % higher at d_k = 1 than at 64: the variance is the same, the law is not."""
     def of_width(d):  # of few queries: a range asks for many blocks, and not for many rows of each
-        return entropy(softmax(rows(q[:, :16, :d], k[..., :d], keys, scale=1 / math.sqrt(d))))
+        return softmax_entropy(rows(q[:, :16, :d], k[..., :d], keys, scale=1 / math.sqrt(d)))
 
     return of_width(narrow), of_width(d_k)
 
@@ -53,7 +53,7 @@ def scaled_entropy_of_one_coordinate(q, k, keys, d_k, narrow=1):
 )
 def scaled_entropy_floor(q, k, keys, d_k):
     """Divided by √d_k, attention over 128 keys keeps at least 80 % of the entropy there is at widths of 1, 8 and 64, for four laws."""
-    return entropy(softmax(rows(q, k, keys, scale=1 / math.sqrt(d_k))))
+    return softmax_entropy(rows(q, k, keys, scale=1 / math.sqrt(d_k)))
 
 
 @claim(
@@ -66,7 +66,7 @@ def scaled_entropy_floor(q, k, keys, d_k):
 )
 def scaled_entropy_is_maximal(q, k, keys, d_k):
     """Divided by √d_k, the entropy of attention over n keys is ln n."""
-    return entropy(softmax(rows(q, k, keys, scale=1 / math.sqrt(d_k))))
+    return softmax_entropy(rows(q, k, keys, scale=1 / math.sqrt(d_k)))
 
 
 @claim(exact, equals=lambda keys: math.log(keys) - 0.5 + (math.e + 1) / (2 * keys),
@@ -87,7 +87,7 @@ def scaled_entropy_formula(keys):
 )
 def unscaled_entropy(q, k, keys):
     """Unscaled, the entropy over 128 keys falls with d_k: to 0.668 nats at 64 and 0.2035 at 512."""
-    return entropy(softmax(rows(q, k, keys)))
+    return softmax_entropy(rows(q, k, keys))
 
 
 @claim(
@@ -99,7 +99,7 @@ def unscaled_entropy(q, k, keys):
 )
 def unscaled_entropy_ceiling(q, k, keys):
     """Unscaled at d_k = 64, attention over 128 keys keeps under 20 % of the entropy there is, for four laws."""
-    return entropy(softmax(rows(q, k, keys)))
+    return softmax_entropy(rows(q, k, keys))
 
 
 @claim(
@@ -112,7 +112,7 @@ def unscaled_entropy_ceiling(q, k, keys):
 )
 def overscaled_entropy_gap(q, k, keys, d_k):
     """Divided by d_k, the entropy falls short of its ceiling ln n by half the variance within a row, 1/(2d_k): 0.124 at 4, 0.0078 at 64."""
-    return math.log(keys) - entropy(softmax(rows(q, k, keys, scale=1 / d_k)))
+    return math.log(keys) - softmax_entropy(rows(q, k, keys, scale=1 / d_k))
 
 
 # --- the largest weight ------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def scaled_max_weight(q, k, keys, d_k):
        over=grid(law=NORMAL, d_k=64, keys=KEYS), decides="B34", expect=Verdict.REFUTED)
 def the_scale_matters_little_at_64(q, k, keys, d_k):
     """At d_k = 64 the scale matters little: unscaled, the entropy over 128 keys is within 20 % of the scaled one (it is 0.67 against 4.37)."""
-    return entropy(softmax(rows(q, k, keys)))
+    return softmax_entropy(rows(q, k, keys))
 
 
 @claim(ENTROPY, equals=lambda keys: theory.softmax.entropy(keys, 768 * 0.02**2 * math.sqrt(64), 64),
@@ -161,4 +161,4 @@ def the_scale_matters_little_at_64(q, k, keys, d_k):
        controls=grid(length=1.0))
 def bert_starts_less_saturated(q, k, keys, length=768 * 0.02**2):
     """At BERT's initial score variance of (768·0.0004)²·64 = 6.04 the unscaled entropy over 128 keys is 2.69 of 4.85 nats."""
-    return entropy(softmax(rows(q, k, keys, scale=length)))
+    return softmax_entropy(rows(q, k, keys, scale=length))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mcverify import claim, grid, laws, relative
-from mcverify.attention import entropy, scores, softmax
+from mcverify.attention import entropy, scores, softmax, softmax_entropy
 from mcverify.claims.ranges import ENTROPY
 from mcverify.statistic import proportion
 
@@ -23,7 +23,7 @@ def entropy_rises_with_temperature(q, k, sign=1.0, uniform=False):
     s, T, h = scores(q[:, :1], k)[:, 0], np.sqrt(q.shape[-1]), 1e-4
     p = np.full_like(s, 1 / KEYS) if uniform else softmax(s / T)
     exact = sign * slope_in_log_temperature(p, s, T)
-    quotient = (entropy(softmax(s / (T * np.exp(h)))) - entropy(softmax(s / (T * np.exp(-h))))) / (2 * h)
+    quotient = (softmax_entropy(s / (T * np.exp(h))) - softmax_entropy(s / (T * np.exp(-h)))) / (2 * h)
     return (exact >= 0) & np.isclose(exact, quotient, rtol=1e-4, atol=1e-9)
 
 
@@ -49,4 +49,4 @@ def learned(s, target, steps):
 def learned_temperature_finds_an_entropy(q, k, keys, share, steps=12):
     """Gradient descent on a temperature that 64 rows share, from T = 1, brings the mean entropy of rows over other keys to a target, half or four fifths of ln n."""
     seen, unseen = scores(q, k[:, :keys]), scores(q, k[:, keys:2 * keys])
-    return entropy(softmax(unseen / learned(seen, share * np.log(keys), steps)))
+    return softmax_entropy(unseen / learned(seen, share * np.log(keys), steps))

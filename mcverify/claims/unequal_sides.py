@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from mcverify import Verdict, absolute, claim, grid, laws, theory
-from mcverify.attention import entropy, scores, softmax
+from mcverify.attention import scores, softmax_entropy
 from mcverify.declare import near
 from mcverify.statistic import mean
 
@@ -18,7 +18,7 @@ SIDES = [laws.independent(*sides) for sides in
 
 
 def mean_entropy(q, k, d_k):
-    return entropy(softmax(scores(q[:, :ROWS], k, d_k**-0.5)))
+    return softmax_entropy(scores(q[:, :ROWS], k, d_k**-0.5))
 
 
 def of_fourth_moments(law, d_k):
@@ -63,4 +63,4 @@ def skew_on_both_sides_sharpens(q, k, d_k, both=True):
     """Skewness counts if both sides have it: turning its sign on one side changes the entropy over many keys by 2γ_qγ_k/(3√d_k)."""
     q = q[:, :ROWS // 2]  # which all share the block's keys
     s = scores(skewed(q) if both else q, skewed(k), d_k**-0.5)
-    return entropy(softmax(s)) - entropy(softmax(-s))
+    return softmax_entropy(s) - softmax_entropy(-s)

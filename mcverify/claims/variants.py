@@ -13,6 +13,7 @@ from mcverify.attention import (
     sigmoid_weights,
     soft_cap,
     softmax,
+    softmax_entropy,
     sum_squares,
 )
 from mcverify.claims.ranges import ENTROPY
@@ -171,7 +172,7 @@ def soft_capped_variance(q, sigma, cap, hard=False):
        + grid(law=NORMAL, d_k=1, keys=128, sigma=1.0, cap=5.0))
 def soft_capped_entropy(q, keys, sigma, cap):
     """Under a soft cap of 2, softmax over 128 keys has an entropy of 4.55 at unit variance and of 4.24 at a deviation of 8, where it would have 0.66 without."""
-    return entropy(softmax(soft_cap(sigma * independent(q, keys), cap)))
+    return softmax_entropy(soft_cap(sigma * independent(q, keys), cap))
 
 
 @claim(ENTROPY, equals=lambda keys, cap: math.log(keys) - cap * math.tanh(cap) + math.log(math.cosh(cap)),
@@ -179,4 +180,4 @@ def soft_capped_entropy(q, keys, sigma, cap):
        over=grid(law=NORMAL, d_k=1, keys=512, cap=[1.0, 2.0]))
 def soft_capped_rows_never_freeze(q, keys, cap, sigma=1000.0):
     """However widely scores spread, a soft cap leaves an entropy of ln n − c·tanh c + ln cosh c, which is that of coins of ±c."""
-    return entropy(softmax(soft_cap(sigma * independent(q, keys), cap)))
+    return softmax_entropy(soft_cap(sigma * independent(q, keys), cap))

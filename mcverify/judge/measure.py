@@ -130,7 +130,8 @@ def _alone(case: Case, world: World, seed: int, first: int, blocks: int) -> Outc
     except own_faults() as error:
         return described(error)
     if chunk.changed():
-        return "the body changed q or k, which are shared with other claims; work on a copy"
+        return ("the body changed q, k or their scores, which are shared with other claims; work "
+                "on a copy")
     return outcome
 
 
@@ -190,21 +191,17 @@ def block_values(
     if "rng" in parameters(claim.body):
         path = (first,) if piece is None else (first, piece)
         available["rng"] = generator(seed, str(case), *path)
-    blocks, chunk.noting = len(chunk.q), statistic.learns
-    try:
-        with np.errstate(all="ignore"):
-            values = call(claim.body, available)
-            _check_values(values, blocks)
-            table = statistic.block_values(values)
-            made = chunk.made(values) if chunk.noting else None
-    finally:
-        chunk.forget()
+    blocks = len(chunk.q)
+    with np.errstate(all="ignore"):
+        values = call(claim.body, available)
+        _check_values(values, blocks)
+        table = statistic.block_values(values)
     if len(table) != blocks:
         raise ValueError(f"the statistic {statistic.name} made {len(table)} rows of {blocks} "
                          "blocks; its reduce must give one for each")
     if not np.isfinite(table).all():
         raise ValueError(_not_finite(values))
-    return Measured(table, made)
+    return Measured(table, chunk.made(values) if statistic.learns else None)
 
 
 def _drawn(world: World, chunk: Chunk) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def described(error: BaseException) -> str:
     except Exception:  # its own text breaks
         text = ""
     if "read-only" in text or "WRITEABLE" in text:
-        text += "; q and k are shared with other claims: work on a copy"
+        text += "; q, k and what is made of them are shared with other claims: work on a copy"
     told = text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
     return told + _place(error)
 

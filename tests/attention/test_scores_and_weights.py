@@ -1,5 +1,8 @@
 """Attention against exact values: by hand, by scipy, by dense matrices, by two derivatives."""
 
+import ctypes
+import weakref
+
 import mpmath
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from mcverify.attention import (
     rows,
     scores,
     softmax,
+    softmax_entropy,
     sum_squares,
 )
 from mcverify.attention.chunk import Chunk, Scores, Vectors
@@ -91,7 +95,7 @@ def test_all_pairs_can_be_refused():
     assert scores(Q, K).shape == (3, 6, 6)
 
 
-def test_a_chunk_knows_what_was_made_of_it_as_long_as_it_is_unchanged():
+def test_a_chunk_knows_what_was_made_of_it():
     chunk = Chunk(Q.copy(), K.copy())
     q, k = chunk.q, chunk.k
     s, narrow = scores(q, k, 0.5), other_scores(q[..., :2], k[..., :2])
@@ -104,12 +108,43 @@ def test_a_chunk_knows_what_was_made_of_it_as_long_as_it_is_unchanged():
                   scores(q[:, :3], k[:, :3]), scores(q[..., :2], k[..., 1:3]),
                   [(2, narrow), (4, s + 1)]):
         assert chunk.made(other) is None
-    s[0, 0, 0] = narrow[-1, -1, -1] = 7.0
-    assert chunk.made(s) is None
-    assert chunk.made(narrow) is None
-    assert chunk.made(scores(q, k)) == Scores("all", 1.0)
-    chunk.forget()
-    assert chunk.made(s) is None
+    assert not chunk.changed()
+
+
+def test_what_is_made_of_a_chunk_is_made_once_and_read_only():
+    chunk = Chunk(Q.copy(), K.copy())
+    made = [lambda q, k: scores(q, k, 0.5), lambda q, k: scores(q[:, :2, :3], k[:, :5, :3]),
+            matched_scores, other_scores, lambda q, k: rows(q, k, 2), lambda q, k: rows(q, k, 6)]
+    made += [lambda q, k, f=f: softmax(f(q, k)) for f in made]
+    made += [lambda q, k, f=f, g=g: g(f(q, k)) for f in made
+             for g in (softmax, softmax_entropy, entropy, max_weight, sum_squares, jacobian_norm)]
+    for function in made:
+        first, again = function(chunk.q, chunk.k), function(chunk.q, chunk.k)
+        assert np.shares_memory(first, again)
+        assert not first.flags.writeable
+        assert type(first[..., :1] + 0).name is None
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(first, function(Q, K))
+    assert not np.shares_memory(scores(chunk.q, chunk.k), scores(chunk.q, chunk.k, 0.5))
+    assert not chunk.changed()
+
+
+def test_a_chunk_sees_that_memory_has_been_changed_by_some_way():
+    for function in (lambda q, k: q, scores, lambda q, k: softmax(scores(q, k))):
+        chunk = Chunk(Q.copy(), K.copy())
+        s = function(chunk.q, chunk.k)
+        at = np.ctypeslib.as_array((ctypes.c_double * s.size).from_address(s.ctypes.data))
+        at *= 2
+        assert chunk.changed()
+
+
+def test_a_chunk_is_let_go_with_what_is_kept():
+    chunk = Chunk(Q.copy(), K.copy())
+    entropy(softmax(rows(chunk.q, chunk.k, 2)))
+    matched_scores(chunk.q, chunk.k)
+    gone = weakref.ref(chunk)
+    del chunk
+    assert gone() is None  # by counting, before cycles are looked for
 
 
 @given(vectors)
@@ -139,6 +174,24 @@ def test_entropy_weights_and_squares(s):
     np.testing.assert_allclose(sum_squares(p), (p**2).sum(-1))
     assert (max_weight(p) == p.max(-1)).all()
     assert (entropy(p) <= np.log(p.shape[-1]) + 1e-12).all()
+
+
+@given(vectors)
+def test_entropy_of_scores_is_that_of_their_weights(s):
+    for x in (s, s.T.copy(), 40 * s, s - 1e5, np.tile(s, 20)):
+        np.testing.assert_allclose(softmax_entropy(x), entropy(softmax(x)), atol=1e-12)
+        assert (softmax_entropy(x) >= 0).all()
+
+
+def test_entropy_of_scores_that_are_masked_or_equal():
+    inf = np.inf
+    found = softmax_entropy([[2.0, 2.0], [-inf, 3.0], [-inf, -inf], [1e300, -1e300]])
+    np.testing.assert_allclose(found, [np.log(2), 0, 0, 0], rtol=1e-15)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(softmax_entropy([[np.nan, 1.0], [inf, 1.0]])).all()
+    assert softmax_entropy(np.zeros((0, 4))).shape == (0,)
+    for kind in (np.float16, np.float32):
+        assert softmax_entropy(np.array([1, 2], dtype=kind)).dtype == kind
 
 
 @given(vectors)

@@ -213,7 +213,7 @@ def writes(q):
     (gives_a_tuple, "the body returned a tuple; this statistic takes one array"),
     *((function, r"returned a list, which is for a slope and holds pairs \(x, values\); return")
       for function in (gives_a_list, gives_nested_lists, gives_pairs_of_numbers, gives_numbers)),
-    (writes, "read-only; q and k are shared with other claims: work on a copy"),
+    (writes, "read-only; q, k and what is made of them are shared with other claims: work on"),
     (unlocks, "cannot set WRITEABLE flag.*shared with other claims: work on a copy"),
 ])
 def test_a_body_that_breaks_is_an_error_that_says_seed_and_reason(function, message):
