@@ -22,11 +22,13 @@ started = time.process_time()  # before mcverify and what it needs is imported
 import pandas as pd  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
-from mcverify.attention.chunk import Chunk, Part  # noqa: E402
+from mcverify.attention import products  # noqa: E402
+from mcverify.attention.chunk import Chunk  # noqa: E402
 from mcverify.declare import discover  # noqa: E402
 from mcverify.judge import measure, trial  # noqa: E402
 from mcverify.judge.atlas import atlas  # noqa: E402
 from mcverify.judge.run import run  # noqa: E402
+from mcverify.judge.stream import Stream  # noqa: E402
 from mcverify.judge.worker import ENVIRONMENT  # noqa: E402
 from mcverify.judge.world import World  # noqa: E402
 from mcverify.statistic import Statistic  # noqa: E402
@@ -87,15 +89,14 @@ def watch_everything(clock: Clock) -> None:
         clock.claim, clock.world = "", str(world)
         return "drawing"
 
-    def shared(_: Chunk, name: Any, *__: Any) -> str:
-        return "products" if isinstance(name, Part) else "weights"
-
     clock.watch(World, "chunk_at", for_world)
     clock.watch(measure, "check_law", "checks")
     clock.watch(measure, "_check_body", "checks")
     clock.watch(measure, "_outcome", for_case)
     clock.watch(measure, "call", "bodies")
-    clock.watch(Chunk, "kept", shared)
+    clock.watch(Chunk, "kept", "weights")
+    clock.watch(products, "matrix_products", "products")
+    clock.watch(Stream, "standard_normal", "drawing")  # that bodies ask for
     clock.watch(Statistic, "block_values", "block values")
     clock.watch(trial.Trial, "judged", "intervals")
     clock.watch(trial.Trial, "without_drawing", "predictions")

@@ -21,7 +21,7 @@ from mcverify.attention.products import (
     scores,
 )
 from mcverify.attention.rounding import bfloat16
-from mcverify.attention.spread import entropy, max_weight, sum_squares, top_share
+from mcverify.attention.spread import entropy, max_weight, sum_squares, top_share, variance_under
 from mcverify.attention.variants import (
     differential_weights,
     scalable_softmax,
@@ -67,4 +67,5 @@ __all__ = [
     "split_heads",
     "sum_squares",
     "top_share",
+    "variance_under",
 ]

@@ -35,10 +35,14 @@ Made = Scores | Vectors | tuple[Scores | Vectors, ...]
 
 
 class Part(NamedTuple):
-    """The first so many queries and keys of every block, and the first coordinates of them."""
+    """The first so many tokens of every block, and the first coordinates of them.
 
-    queries: int
-    keys: int
+    Of both arrays that are multiplied: queries and keys, "qk", or either with itself.
+    """
+
+    sides: Literal["qk", "qq", "kk"]
+    first: int
+    second: int
     width: int
 
 
@@ -86,10 +90,12 @@ class Chunk:
         return drawn
 
     def part(self, q: Array, k: Array) -> Part | None:
-        """Which of the chunk's own queries and keys these are; None if they are others."""
-        if q.shape[-1] == k.shape[-1] and _begins(q, self._q) and _begins(k, self._k):
-            return Part(q.shape[1], *k.shape[1:])
-        return None
+        """Which part of the chunk's own queries and keys these are; None if they are others."""
+        own: dict[Literal["qk", "qq", "kk"], tuple[Array, Array]] = {
+            "qk": (self._q, self._k), "qq": (self._q, self._q), "kk": (self._k, self._k)}
+        return next((Part(sides, q.shape[1], *k.shape[1:]) for sides, (first, second) in own.items()
+                     if q.shape[-1] == k.shape[-1] and _begins(q, first) and _begins(k, second)),
+                    None)
 
     def kept(self, name: Hashable, make: Callable[[], Array]) -> "Drawn":
         """What several bodies ask for by a name, made when it is first asked for; read-only."""
@@ -102,8 +108,9 @@ class Chunk:
     def named(self, scores: Scores, part: Part) -> Hashable:
         """By which name scores of a part are kept: by what they are if it has all tokens."""
         tokens, d_k = self._q.shape[1:]
-        own = scores._replace(width=0 if part.width == d_k else part.width)
-        return own if part.queries == part.keys == tokens else (own, part.queries, part.keys)
+        if part[:3] != ("qk", tokens, tokens):
+            return scores, part
+        return scores._replace(width=0 if part.width == d_k else part.width)
 
     def made(self, values: Any) -> Made | None:
         """What the values are, if they are as the chunk made them; None if they are others.

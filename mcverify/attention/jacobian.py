@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from mcverify.arrays import Array
 from mcverify.attention.chunk import made_once
-from mcverify.attention.slabs import SHORT, by_columns, by_slabs, dot, largest, total
+from mcverify.attention.slabs import SHORT, by_columns, by_slabs, dot, largest, slabs, total
 
 
 def jacobian_norm(p: ArrayLike, kind: str = "frobenius") -> Array:
@@ -115,8 +115,11 @@ def score_gradient(p: Array, upstream: Array) -> Array:
     >>> score_gradient(np.array([0.5, 0.5]), np.array([0.0, 1.0]))
     array([-0.25,  0.25])
     """
-    gradient: Array = upstream - np.einsum("...i,...i->...", p, upstream)[..., None]
-    gradient *= p
+    p, g = np.broadcast_arrays(np.asarray(p), np.asarray(upstream))
+    gradient: Array = np.empty(p.shape, np.result_type(p, g))
+    for into, weights, of_weights in slabs(gradient, p, g):
+        np.subtract(of_weights, dot(weights, of_weights)[:, None], out=into)
+        into *= weights
     return gradient
 
 

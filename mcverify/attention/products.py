@@ -25,11 +25,17 @@ def _products(q: Array, k: Array) -> Array:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}: both must end in (tokens, d_k) "
                          "with the same d_k; pad or project the narrower one")
     own, x, y = _own(q, k), np.asarray(q), np.asarray(k)
+    if own is None:
+        return matrix_products(x, y)
+    chunk, part = own
+    return np.asarray(chunk.kept(part, lambda: matrix_products(x, y)))
 
-    def make() -> Array:
-        return np.asarray(x @ np.swapaxes(y, -1, -2))
 
-    return make() if own is None else np.asarray(own[0].kept(own[1], make))
+def matrix_products(x: Array, y: Array) -> Array:
+    """Σ xy of each pair of rows: (..., rows, d) and (..., others, d) -> (..., rows, others)."""
+    if x.shape[-1] == y.shape[-1] == 1:
+        return np.asarray(np.einsum("...i,...j->...ij", x[..., 0], y[..., 0]))
+    return np.asarray(x @ np.swapaxes(y, -1, -2))
 
 
 def _own(q: Array, k: Array) -> tuple[Chunk, Part] | None:

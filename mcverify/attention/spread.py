@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from mcverify.arrays import Array
 from mcverify.attention.chunk import made_once
-from mcverify.attention.slabs import by_slabs, inner, largest, total
+from mcverify.attention.slabs import by_slabs, dot, largest, total
 
 
 def entropy(p: ArrayLike) -> Array:
@@ -43,7 +43,20 @@ def sum_squares(p: ArrayLike) -> Array:
     >>> float(sum_squares([0.25, 0.75]))
     0.625
     """
-    return made_once("squares", p, lambda: by_slabs(lambda p: inner(p, p), np.asarray(p)))
+    return made_once("squares", p, lambda: by_slabs(lambda p: dot(p, p), np.asarray(p)))
+
+
+def variance_under(p: ArrayLike, x: ArrayLike) -> Array:
+    """Σpx² − (Σpx)², the variance of numbers under weights: (..., keys) twice -> (...).
+
+    >>> float(variance_under([0.25, 0.75], [0.0, 4.0]))
+    3.0
+    """
+    def of_slab(p: Array, x: Array) -> Array:
+        weighted = p * x
+        return dot(weighted, x) - total(weighted) ** 2
+
+    return by_slabs(of_slab, np.asarray(p), np.asarray(x))
 
 
 def top_share(p: ArrayLike, share: float) -> Array:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from mcverify.arrays import Array
 from mcverify.attention.chunk import made_once
-from mcverify.attention.slabs import by_slabs, inner, raised, total
+from mcverify.attention.slabs import by_slabs, dot, exponentials, slabs, total
 
 
 def softmax(s: ArrayLike) -> Array:
@@ -22,13 +22,14 @@ def softmax(s: ArrayLike) -> Array:
            [0. , 1. ],
            [0. , 0. ]])
     """
-    return made_once("softmax", s, lambda: by_slabs(_softmax, _scores(s)))
+    return made_once("softmax", s, lambda: _softmax(_scores(s)))
 
 
 def _softmax(s: Array) -> Array:
-    p, _ = raised(s)
-    # Repeated, since to broadcast short rows takes longer; e/e is 1, and e·(1/e) need not be.
-    p /= np.repeat(_divisor(total(p)), p.shape[1]).reshape(p.shape)
+    p = np.empty(s.shape, s.dtype)
+    for weights, rows in slabs(p, s):
+        exponentials(rows, out=weights)
+        weights /= _divisor(total(weights))[:, None]  # e/e is 1, and e·(1/e) need not be
     return p
 
 
@@ -46,11 +47,11 @@ def softmax_entropy(s: ArrayLike) -> Array:
 
 
 def _entropy(s: Array) -> Array:
-    e, top = raised(s)
+    e, top = exponentials(s)
     # Of what is masked 0·(−inf) is to be 0.
     x = s if top.shape[0] == 1 and len(s) > 1 else np.maximum(s - top, -np.finfo(s.dtype).max)
     whole = _divisor(total(e))
-    return np.maximum(np.log(whole) - inner(e, x) / whole, 0)
+    return np.maximum(np.log(whole) - dot(e, x) / whole, 0)
 
 
 def naive_softmax(s: ArrayLike) -> Array:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from mcverify import Verdict, claim, grid, laws, relative, theory
-from mcverify.attention import score_gradient, scores, softmax
+from mcverify.attention import rows, score_gradient, scores, softmax
 from mcverify.declare import near
 from mcverify.statistic import mean, proportion, ratio
 
@@ -14,15 +14,10 @@ SQUARES = ratio.of_degree(2)
 TWO_KEYS = grid(law=laws.normal, d_k=[64, 512], keys=2, projection=["query", "key"])
 
 
-def upstream(q, k, keys, rng):
-    """An independent N(0, 1) for each weight, if each query meets each group of ``keys`` keys."""
-    return rng.standard_normal((*q.shape[:2], k.shape[1] // keys, keys))
-
-
-def of_scores(q, k, g, scale):
-    """The scores of each query in groups of keys, and ∂L/∂s."""
-    s = scores(q, k, scale).reshape(g.shape)
-    return s, score_gradient(softmax(s), g)
+def of_scores(q, k, keys, g, scale):
+    """∂L/∂s for each query and key, if each query meets each group of ``keys`` keys."""
+    of_s = score_gradient(softmax(rows(q, k, keys, scale)), g)
+    return of_s.reshape(len(q), q.shape[1], k.shape[1])
 
 
 def gram_of_normals(rng, blocks, tokens, width):
@@ -36,18 +31,18 @@ def gram_of_normals(rng, blocks, tokens, width):
 
 def unscaled_and_scaled(q, k, keys, d_k, rng, projection="query", power=0.0):
     """‖∂L/∂W‖² of a block with and without the scale, for one upstream gradient."""
-    g = upstream(q, k, keys, rng)
+    g = rng.standard_normal(rows(q, k, keys).shape)
     own, other = (q, k) if projection == "query" else (k, q)
     inputs = scores(own, own)  # of x, W takes orthonormal directions, as many as q is wide
     if INPUT > d_k:  # the rest knows of no score
         inputs = inputs + gram_of_normals(rng, len(q), q.shape[1], INPUT - d_k)
 
     def square(scale):
-        _, of_s = of_scores(q, k, g, scale)
-        of_s = of_s.reshape(len(q), q.shape[1], -1)
-        gradient = scale * (of_s if projection == "query" else np.swapaxes(of_s, 1, 2)) @ other
+        of_s = of_scores(q, k, keys, g, scale)
+        of_s = of_s if projection == "query" else np.swapaxes(of_s, 1, 2)
+        products = of_s @ scores(other, other) @ np.swapaxes(of_s, 1, 2)  # of gradients, unscaled
         # ‖Σ x ⊗ g‖² = Σ (x·x')(g·g') over pairs of tokens, which builds no matrix of weights.
-        return np.einsum("bij,bij->b", inputs, scores(gradient, gradient))
+        return scale**2 * np.einsum("bij,bij->b", inputs, products)
 
     return square(d_k**-power), square(d_k**-0.5)
 
@@ -97,13 +92,14 @@ def is_close(s, gap=2.0):
        controls=near.query_scale(0.5))
 def rows_of_close_scores_are_few(q, k, keys):
     """Unscaled, the two scores of a row differ by less than 2 in erf(1/√d_k) of the rows: 14 % at 64, 5 % at 512."""
-    return is_close(scores(q, k).reshape(len(q), -1, keys))
+    return is_close(rows(q, k, keys))
 
 
 @claim(SQUARES, equals=theory.gradients.share_of_close_rows(2.0), within=relative(0.03),
        over=grid(law=laws.normal, d_k=[64, 512], keys=2), decides="A11 B9 C8", controls=grid(scaled=True))
 def few_rows_carry_the_gradient(q, k, keys, d_k, rng, scaled=False):
     """Unscaled, these few rows carry 92 % of the mean square of ∂L/∂s, at both widths."""
-    s, of_s = of_scores(q, k, upstream(q, k, keys, rng), d_k**-0.5 if scaled else 1.0)
+    s = rows(q, k, keys, d_k**-0.5 if scaled else 1.0)
+    of_s = score_gradient(softmax(s), rng.standard_normal(s.shape))
     square = np.einsum("...k,...k->...", of_s, of_s)
     return square * is_close(s), square

@@ -3,17 +3,11 @@
 import numpy as np
 
 from mcverify import claim, grid, laws, relative
-from mcverify.attention import entropy, scores, softmax, softmax_entropy
+from mcverify.attention import entropy, scores, softmax, softmax_entropy, variance_under
 from mcverify.claims.ranges import ENTROPY
 from mcverify.statistic import proportion
 
 KEYS = 16
-
-
-def slope_in_log_temperature(p, s, temperature):
-    """∂H/∂ln T = Var_p(s)/T²: the variance of the scores under their own weights."""
-    first = np.einsum("...i,...i->...", p, s)
-    return (np.einsum("...i,...i->...", p, s * s) - first**2) / temperature**2
 
 
 @claim(proportion, at_least=0.99, over=grid(law=laws.STANDARD[::3], d_k=[8, 64], tokens=KEYS),
@@ -22,7 +16,7 @@ def entropy_rises_with_temperature(q, k, sign=1.0, uniform=False):
     """∂H/∂ln T = Var_p(s)/T² under the weights p, not under equal ones, is what a difference quotient says: a gradient knows which way to turn T."""
     s, T, h = scores(q[:, :1], k)[:, 0], np.sqrt(q.shape[-1]), 1e-4
     p = np.full_like(s, 1 / KEYS) if uniform else softmax(s / T)
-    exact = sign * slope_in_log_temperature(p, s, T)
+    exact = sign * variance_under(p, s / T)
     quotient = (softmax_entropy(s / (T * np.exp(h))) - softmax_entropy(s / (T * np.exp(-h)))) / (2 * h)
     return (exact >= 0) & np.isclose(exact, quotient, rtol=1e-4, atol=1e-9)
 
@@ -31,8 +25,9 @@ def learned(s, target, steps):
     """One T a block after so many steps of gradient descent on (mean H − target)²/2 in ln T."""
     log_T = np.zeros((len(s), 1, 1))
     for _ in range(steps):
-        p = softmax(s / np.exp(log_T))
-        slope = slope_in_log_temperature(p, s, np.exp(log_T)[..., 0]).mean(axis=1)
+        cooled = s / np.exp(log_T)
+        p = softmax(cooled)
+        slope = variance_under(p, cooled).mean(axis=1)  # ∂H/∂ln T
         step = (entropy(p).mean(axis=1) - target) * slope / (slope**2 + 0.1)
         log_T -= np.clip(step, -0.5, 0.5)[:, None, None]
     return np.exp(log_T)

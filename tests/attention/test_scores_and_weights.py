@@ -24,6 +24,7 @@ from mcverify.attention import (
     softmax,
     softmax_entropy,
     sum_squares,
+    variance_under,
 )
 from mcverify.attention.chunk import Chunk, Scores, Vectors
 from mcverify.attention.products import MIN_QUERIES, ROW_ENTRIES
@@ -108,12 +109,14 @@ def test_a_chunk_knows_what_was_made_of_it():
                   scores(q[:, :3], k[:, :3]), scores(q[..., :2], k[..., 1:3]),
                   [(2, narrow), (4, s + 1)]):
         assert chunk.made(other) is None
+    assert chunk.made(scores(q, q)) is chunk.made(scores(k, k)) is None
     assert not chunk.changed()
 
 
 def test_what_is_made_of_a_chunk_is_made_once_and_read_only():
     chunk = Chunk(Q.copy(), K.copy())
-    made = [lambda q, k: scores(q, k, 0.5), lambda q, k: scores(q[:, :2, :3], k[:, :5, :3]),
+    made = [lambda q, k: scores(q, k, 0.5), lambda q, k: scores(q, q), lambda q, k: scores(k, k),
+            lambda q, k: scores(q[:, :2, :3], k[:, :5, :3]),
             matched_scores, other_scores, lambda q, k: rows(q, k, 2), lambda q, k: rows(q, k, 6)]
     made += [lambda q, k, f=f: softmax(f(q, k)) for f in made]
     made += [lambda q, k, f=f, g=g: g(f(q, k)) for f in made
@@ -181,6 +184,14 @@ def test_entropy_of_scores_is_that_of_their_weights(s):
     for x in (s, s.T.copy(), 40 * s, s - 1e5, np.tile(s, 20)):
         np.testing.assert_allclose(softmax_entropy(x), entropy(softmax(x)), atol=1e-12)
         assert (softmax_entropy(x) >= 0).all()
+
+
+@given(vectors)
+def test_variance_under_weights_is_the_slope_of_the_entropy_in_ln_temperature(s):
+    x = np.concatenate([s, 0 * s[:1]])
+    p = softmax(x)
+    mean = (p * x).sum(-1, keepdims=True)
+    np.testing.assert_allclose(variance_under(p, x), (p * (x - mean) ** 2).sum(-1), atol=1e-10)
 
 
 def test_entropy_of_scores_that_are_masked_or_equal():
