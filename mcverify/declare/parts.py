@@ -1,8 +1,10 @@
 """From a Python file to its definitions, what it imports, and the text of each."""
 
 import ast
+import gc
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +17,11 @@ LOCAL = {"cache", "claim", "contextmanager", "dataclass", "final", "lru_cache", 
          "singledispatch", "wraps"}
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 Chain = tuple[str, ...]  # a.b.c
+QUOTED = (ast.Constant, ast.JoinedStr)
+# Of a syntax tree what may hold more, which is not so of operators and of how a name is used.
+KINDS = frozenset(each for each in vars(ast).values() if isinstance(each, type) and issubclass(
+    each, ast.AST) and not issubclass(each, ast.expr_context | ast.operator | ast.unaryop
+                                      | ast.boolop | ast.cmpop))
 
 
 class Part(NamedTuple):
@@ -55,7 +62,55 @@ def module(file: Path) -> Module:
 
 def changed(file: Path) -> int:
     """When a file was changed."""
-    return file.stat().st_mtime_ns
+    if _seen is None:
+        return file.stat().st_mtime_ns
+    if file not in _seen:
+        _seen[file] = file.stat().st_mtime_ns
+    return _seen[file]
+
+
+_seen: dict[Path, int] | None = None
+
+
+@contextmanager
+def looked_at_once() -> Iterator[None]:
+    """Inside it nobody looks again whether a file has changed since it was looked at.
+
+    Nor for garbage, since syntax trees have no cycles, and to go through them takes as long.
+    """
+    global _seen
+    outer, collects = _seen, gc.isenabled()
+    _seen = {} if outer is None else outer
+    gc.disable()
+    try:
+        yield
+    finally:
+        _seen = outer
+        if collects:
+            gc.enable()
+
+
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    """All that a syntax tree holds, but for operators and whether a name is read or set.
+
+    >>> [type(node).__name__ for node in nodes(ast.parse("a + 1"))]
+    ['Module', 'Expr', 'BinOp', 'Name', 'Constant']
+    """
+    found = [tree]
+    for node in found:
+        found += children(node)
+    return found
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """What ``nodes`` finds right below a node."""
+    found: list[ast.AST] = []
+    for value in vars(node).values():
+        if value.__class__ is list:
+            found += [each for each in value if each.__class__ in KINDS]
+        elif value.__class__ in KINDS:
+            found.append(value)
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -70,7 +125,7 @@ def _module(file: Path, changed: int) -> Module:
     for statement in tree.body:
         for name in _defined_by(statement):
             made.defined.setdefault(name, []).append(statement)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         for name, home, chain in _imports(node, file):
             made.imported.setdefault(name, []).append((home, chain))
     return made
@@ -125,7 +180,7 @@ def _text(part: Part, docstrings: bool, changed: int) -> str:
 @lru_cache(maxsize=8192)
 def _words(part: Part, changed: int) -> frozenset[str]:
     texts = {node.value for statement in module(part.file).part(part.name)
-             for node in ast.walk(statement)
+             for node in nodes(statement)
              if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return frozenset(text for text in texts
                      if "." in text and len(text) < 256 and text.isprintable())
@@ -134,8 +189,8 @@ def _words(part: Part, changed: int) -> frozenset[str]:
 def _code(lines: list[str], statement: ast.stmt, docstrings: bool) -> Iterator[str]:
     """The lines of a statement that are no comments, and no docstrings unless asked for."""
     quoted, told = set[int](), set[int]()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno:
+    for node in nodes(statement):
+        if isinstance(node, QUOTED) and node.end_lineno:
             quoted.update(range(node.lineno + 1, node.end_lineno + 1))
         if isinstance(node, DEFINED) and ast.get_docstring(node, clean=False) is not None:
             told.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))

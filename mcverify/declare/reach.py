@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from mcverify.declare.imports import CALLS, PACKAGE, names_in, place_of
-from mcverify.declare.parts import ALL, REST, Chain, Module, Part, changed, module
+from mcverify.declare.parts import ALL, REST, Chain, Module, Part, changed, children, module
 
 
 def reached(
@@ -73,7 +73,7 @@ def _chains(node: ast.AST) -> Iterator[Chain]:
         if isinstance(node, ast.Name):
             yield (node.id, *reversed(names))
         else:
-            waiting += ast.iter_child_nodes(node)
+            waiting += children(node)
 
 
 def _follow(here: Module, chain: Chain, there: set[Part], outside: set[str]) -> None:

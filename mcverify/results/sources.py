@@ -9,7 +9,7 @@ from mcverify.declare.claim import Claim
 from mcverify.declare.imports import PACKAGE
 from mcverify.declare.loading import loaded_from
 from mcverify.declare.origins import source
-from mcverify.declare.parts import ALL, Part, digest, text_of, words_of
+from mcverify.declare.parts import ALL, Part, digest, looked_at_once, text_of, words_of
 from mcverify.declare.reach import defines, reached
 from mcverify.results.folder import Results, version_of
 from mcverify.results.reader import departure
@@ -29,6 +29,7 @@ NEW = "want of results that tell their source"
 WRONG = "results not as declared"
 
 
+@looked_at_once()
 def sources_of(claims: Iterable[Claim]) -> dict[Claim, dict[str, str]]:
     """The claims' rows in sources.csv."""
     digests, rows = _Digests(ENGINE), {}

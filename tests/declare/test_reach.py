@@ -1,8 +1,11 @@
 """What a definition depends on is what it names, wherever that stands, and nothing else."""
 
+import gc
+import os
+
 import pytest
 
-from mcverify.declare.parts import text_of
+from mcverify.declare.parts import Part, changed, looked_at_once, text_of
 from mcverify.declare.reach import reached
 
 FILES = {
@@ -153,3 +156,16 @@ def test_a_file_that_python_cannot_read_has_one_part(folder):
     (folder / "helpers.py").write_text("def (\n")
     assert "helpers.py:" in parts_of(folder, "root")[0]
     assert [text_of(part) for part in reached(folder / "helpers.py", [""])[0]] == ["def ("]
+
+
+def test_files_are_looked_at_again_but_within_one_question(tmp_path):
+    file = tmp_path / "file.py"
+    file.write_text("a = 1\n")
+    with looked_at_once():
+        assert text_of(Part(file, "a")) == "a = 1"
+        before = changed(file)
+        os.utime(file, ns=(0, before + 10**9))
+        assert changed(file) == before
+        assert not gc.isenabled()
+    assert changed(file) == before + 10**9
+    assert gc.isenabled()
