@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from mcverify.arrays import Array
+from mcverify.laws.law import Law
 from mcverify.statistic.catoni import catoni, in_groups
 from mcverify.statistic.estimate import Basis, Estimate
-from mcverify.statistic.known import HasMoments, Known, check_ends, check_range, check_variance
+from mcverify.statistic.known import Known, check_ends, check_range, check_variance
 from mcverify.statistic.studentised import (
     CAUTION,
     blocks_needed,
@@ -224,7 +225,7 @@ class Statistic:
         """Whether the interval holds at all looks together, so that they share no error rate."""
         return not self.known and (self.anytime or self.support is not None)
 
-    def missing_moments(self, law: HasMoments) -> str:
+    def missing_moments(self, law: Law) -> str:
         """Why the law lets no interval stand whatever is drawn; "" if it does."""
         if self.known:
             return ("" if math.isfinite(self.known[0]) else

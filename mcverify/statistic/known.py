@@ -1,23 +1,11 @@
 """What is known of values besides the draws, and the rules for what may be stated of them."""
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from mcverify.arrays import Array
 
 ROUNDING = 1e-9  # of a stated range: so far beyond it a value is rounded, and no error
-
-
-class HasMoments(Protocol):
-    """What a statistic asks of a law before anything is drawn."""
-
-    @property
-    def coupled(self) -> bool:
-        """Whether a token's own query and key are dependent."""
-
-    @property
-    def finite_moments(self) -> float:
-        """The order below which the absolute moments of a coordinate exist."""
 
 
 class Known(NamedTuple):

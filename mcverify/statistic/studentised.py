@@ -87,7 +87,7 @@ def studentised(
         return no_interval(value, stderr, "the blocks are too skew for an interval: skewness "
                                           f"{skew:.3g}{curved} over {blocks} blocks"
                                           f"{_repair(influence)}")
-    second = max(second_order(_excess(column), t, blocks) for column in columns)
+    second = max(second_order(_standardised(column, 4) - 3, t, blocks) for column in columns)
     half = (t + sum(first) / math.sqrt(blocks) + second) * stderr + curvature * t * t / blocks
     return Estimate(value, stderr, value - half, value + half)
 
@@ -110,16 +110,20 @@ def _repair(influence: Array) -> str:
 
 def skewness(values: Array) -> float:
     """Of values with mean 0, in any unit; 0 of a constant."""
-    values = _in_unit(values)
-    squares = values * values
-    second = float(squares.mean())
-    return float(np.dot(squares, values)) / len(values) / second**1.5 if second > 0 else 0.0
+    return _standardised(values, 3)
 
 
-def _in_unit(values: Array) -> Array:
-    """The values over the largest of them, so that no power of them underflows or overflows."""
+def _standardised(values: Array, order: int) -> float:
+    """The mean of values with mean 0 to this power, over that of their deviation; 0 of a constant.
+    """
     largest = float(np.abs(values).max())
-    return values / largest if largest > 0 else values
+    if not largest > 0:
+        return 0.0
+    values = values / largest  # so that no power of them underflows or overflows
+    squares = values * values
+    last = values if order == 3 else squares
+    spread = math.sqrt(float(squares.mean()))
+    return float(np.dot(squares, last)) / len(values) / spread**order
 
 
 def first_order(skewness: float, t: float) -> float:
@@ -152,10 +156,3 @@ def second_order(excess: float, t: float, blocks: int) -> float:
     (3.0, 0.0)
     """
     return t**3 / blocks * max(excess, 0.0) / 2
-
-
-def _excess(values: Array) -> float:
-    values = _in_unit(values)
-    squares = values * values
-    second = float(squares.mean())
-    return float(np.dot(squares, squares)) / len(values) / second**2 - 3 if second > 0 else 0.0

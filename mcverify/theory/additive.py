@@ -31,12 +31,9 @@ def additive_variance(width: int, output_variance: float, d_k: int | None = None
         raise ValueError(f"additive_variance(width={width}, output_variance={output_variance}, "
                          f"d_k={d_k}): width and d_k are 1 or more, a variance not negative; "
                          "leave d_k out for vectors of |q|² = |k|² = d_k")
-    w = np.asarray(np.arange(1, round(REACH / STEP) + 1) * STEP, dtype=np.float64)
+    w: Array = np.arange(1, round(REACH / STEP) + 1) * STEP
     kernel = w / np.sinh(math.pi / 2 * w)  # 2/π at w = 0
-    sech_squares = STEP * (1 / math.pi + float(kernel @ _transform(w, d_k)))
+    # E e^{iwz} = E exp(−w²(|q|² + |k|²)/(2d_k))
+    law = np.exp(-(w**2) if d_k is None else -d_k * np.log1p(w**2 / d_k))
+    sech_squares = STEP * (1 / math.pi + float(kernel @ law))
     return width * output_variance * (1 - sech_squares)
-
-
-def _transform(w: Array, d_k: int | None) -> Array:
-    """E e^{iwz} = E exp(−w²(|q|² + |k|²)/(2d_k))."""
-    return np.asarray(np.exp(-(w**2) if d_k is None else -d_k * np.log1p(w**2 / d_k)))

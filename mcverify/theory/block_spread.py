@@ -54,7 +54,8 @@ def row_variance_spread(q: Powers, n: int, d_k: int, queries: int, groups: int) 
     mean = a[2] * c[2] - 1
     own = sum((-1) ** i * math.comb(4, i) * a[i] * c[i] for i in range(5))
     query = a[4] * c[2] ** 2 - 4 * a[3] * c[2] + (4 + 2 * c[2]) * a[2] - 3
-    cosines = (a[2] ** 2, a[2] ** 2 / d_k, _fourth_of_products(q, d_k) / d_k**4)
+    products = moment_of_sum([x * x for x in q.coordinate], d_k, 4)  # E (q·q')⁴ of two queries
+    cosines = (a[2] ** 2, a[2] ** 2 / d_k, products / d_k**4)
     both = v * (v + 2)
     y22 = (cosines[0] * both * m[2] + cosines[1] * ((2 * v + 4) * m[3] - 2 * both * m[2])
            + cosines[2] * (m[4] - (2 * v + 4) * m[3] + both * m[2])) / v**4
@@ -77,8 +78,3 @@ def row_variance_mean_spread(mean: float, n: int, d_k: int, queries: int, groups
     own = (1 + 2 / v) * (spread + length**2) - length**2
     keys = 2 / v * ((1 + 2 * square) / d_k + square**2)
     return (own + (groups - 1) * spread + (queries - 1) * keys) / (queries * groups)
-
-
-def _fourth_of_products(q: Powers, d_k: int) -> float:
-    """E (q·q')⁴ of two queries."""
-    return moment_of_sum([x * x for x in q.coordinate], d_k, 4)
