@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,8 @@ def _central(values: Any, order: int) -> Array:
     return table
 
 
-def _second_moments(values: Any) -> Array:
-    return _central(values, 2)
+_second_moments = partial(_central, order=2)
+_fourth_moments = partial(_central, order=4)
 
 
 def _variance_influence(table: Array) -> tuple[float, Array]:
@@ -70,10 +71,10 @@ def _variance_influence(table: Array) -> tuple[float, Array]:
     return value, squares - value
 
 
-def _about_grand_mean(table: Array) -> tuple[Array, Array, Array, Array]:
-    """The block means' shifts, and each block's second to fourth moment about the grand mean."""
+def _about(table: Array, centre: float) -> tuple[Array, Array, Array, Array]:
+    """The block means' shifts from it, and each block's second to fourth moment about it."""
     mean, c2, c3, c4 = table.T
-    shift = mean - mean.mean()
+    shift = mean - centre
     y2 = c2 + shift**2
     y3 = c3 + 3 * shift * c2 + shift**3
     y4 = c4 + 4 * shift * c3 + 6 * shift**2 * c2 + shift**4
@@ -81,7 +82,7 @@ def _about_grand_mean(table: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _kurtosis_influence(table: Array) -> tuple[float, Array]:
-    shift, y2, y3, y4 = _about_grand_mean(table)
+    shift, y2, y3, y4 = _about(table, float(table[:, 0].mean()))
     m2, m3, m4 = float(y2.mean()), float(y3.mean()), float(y4.mean())
     constant = m2 <= (MIN_SPREAD * np.abs(table[:, 0]).max()) ** 2  # but for rounding
     if constant or not 0 < m2 * m2 < math.inf:  # or in a unit without fourth powers
@@ -92,7 +93,7 @@ def _kurtosis_influence(table: Array) -> tuple[float, Array]:
 
 def _kurtosis_parts(table: Array) -> Array:
     # x⁴ − 6x² looks neither wide nor skew until its rare large values arrive; x⁴ alone does.
-    _, y2, _, y4 = _about_grand_mean(table)
+    _, y2, _, y4 = _about(table, float(table[:, 0].mean()))
     return np.stack([y2, y4], axis=1)
 
 
@@ -102,15 +103,8 @@ def kurtosis_about(table: Array, known: tuple[float, float, float]) -> Array:
     x⁴ less what x² varies with it, 2κV(x² − V), whose mean is 0: whatever number κ is.
     """
     mean, variance, kurtosis = known
-    moved, c2, c3, c4 = table.T
-    shift = moved - mean
-    y2 = (c2 + shift**2) / variance
-    y4 = (c4 + 4 * shift * c3 + 6 * shift**2 * c2 + shift**4) / variance**2
-    return np.asarray(y4 - 2 * kurtosis * (y2 - 1) - 3)
-
-
-def _fourth_moments(values: Any) -> Array:
-    return _central(values, 4)
+    _, y2, _, y4 = _about(table, mean)
+    return np.asarray(y4 / variance**2 - 2 * kurtosis * (y2 / variance - 1) - 3)
 
 
 mean = Statistic("mean", block_means, mean_influence, moments=3, ranged=by_betting,

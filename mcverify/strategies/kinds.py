@@ -95,8 +95,7 @@ def _argument(
 ) -> SearchStrategy[Any]:
     of, rule, default = each
     if of is Iid:
-        moments = max(w.lowest, rule.moments if rule else 0)
-        return some(tuple(IID), replace(w, coupled=None, finite_moments=moments))
+        return _iid(w, rule.moments if rule else 0)
     if of is Law and w.of_moments:
         return st.sampled_from(bases)
     if of is Law:
@@ -156,8 +155,8 @@ def _projected(w: Wanted) -> SearchStrategy[Law]:
                   weights, _either(w))
 
 
-def _iid(w: Wanted) -> SearchStrategy[Any]:
-    return some(tuple(IID), replace(w, coupled=None, finite_moments=w.lowest))
+def _iid(w: Wanted, moments: int = 0) -> SearchStrategy[Any]:
+    return some(tuple(IID), replace(w, coupled=None, finite_moments=max(w.lowest, moments)))
 
 
 def _either(w: Wanted) -> SearchStrategy[bool]:
