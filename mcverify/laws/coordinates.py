@@ -107,6 +107,10 @@ class Iid(LawBase):
                      self.fourth_moment, round=self.round)
 
 
+def _normal(rng: Rng, shape: tuple[int, ...]) -> Array:
+    return rng.standard_normal(shape)  # which a generator may have a method of its own for
+
+
 def _uniform(rng: Rng, shape: tuple[int, ...]) -> Array:
     return rng.uniform(-math.sqrt(3), math.sqrt(3), shape)
 
@@ -148,7 +152,7 @@ def _uniform_sizes(p: int, b: Array) -> Pair:
     return 3 ** (p / 2) / (p + 1) * share ** (p + 1), 1 - share
 
 
-normal = Iid("normal", Rng.standard_normal, 3.0, symmetric=True, atoms=(), sizes=_normal_sizes,
+normal = Iid("normal", _normal, 3.0, symmetric=True, atoms=(), sizes=_normal_sizes,
              higher=(0.0, 15.0, 0.0, 105.0), round=True)
 rademacher = Iid("rademacher", _signs, 1.0, symmetric=True, atoms=((-1.0, 0.5), (1.0, 0.5)),
                  higher=(0.0, 1.0, 0.0, 1.0))
