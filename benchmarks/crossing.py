@@ -1,74 +1,84 @@
-"""How much longer a plain script takes to a 0.1 % standard error of Var(q·k) than crossed blocks.
+"""How much longer a plain script takes than a run to the same standard error of Var(q·k).
 
-Run it as `python -m benchmarks crossing [--widths 8 64 512]`. The blocks have 11√d_k tokens, once
-capped as the runner caps them (64 smaller blocks decide a claim sooner) and once not. All routes
-draw normal q and k with one thread, measure their own standard error as they go, and take turns,
-so that a change of the machine's speed meets all; the time to 0.1 % follows as
-time · (error / 0.1 %)².
+Run it as `python -m benchmarks crossing [--widths 1 8 64 512] [--seeds 9]`. The run is that of
+dot_variance for normal coordinates at a width, from its first draw to its verdict, checks of law
+and body included, in this one process with a worker's settings. The script draws pairs with a
+generator of NumPy, multiplies, sums and takes the variance, chunk by chunk. They take turns in CPU
+time, each seed a turn. The standard error that both are held to is that of the run's blocks, by the
+moments of the law; of N pairs it is √(Var((q·k)²)/N).
 """
 
 import argparse
 import time
+from statistics import median
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mcverify import attention, laws
-from mcverify.judge.world import MAX_TOKENS, World
-from mcverify.statistic import variance
+from benchmarks import as_in_a_worker
+from mcverify import discover, laws
+from mcverify.judge.run import run
+from mcverify.judge.world import world_of
+from mcverify.verdict import Terms
 
-TARGET = 1e-3
-PAIRS = 20_000  # of a round of the plain script: 160 MB at d_k = 512
-ROUNDS = 8
-
-
-def plain(rng, d_k):
-    """What one would write: N pairs, multiply, sum, var (here in 200 parts, for the error)."""
-    q = rng.standard_normal((PAIRS, d_k))
-    k = rng.standard_normal((PAIRS, d_k))
-    s = (q * k).sum(axis=1)
-    return variance.reduce(s.reshape(200, -1))
+PAIRS = 20_000  # of a chunk of the script: 160 MB at d_k = 512
+CHUNKS = 2**23  # numbers that the script draws in its turn, in chunks of at most PAIRS
 
 
-def crossed(seed, d_k, cap):
-    """64 blocks of a world, every query with every key."""
-    world = World(laws.normal, d_k, min(round(11 * d_k**0.5), cap))
-    chunks = list(world.chunks(64, 128))
-    tables = [variance.reduce(attention.scores(*world.draw(seed, *chunk))) for chunk in chunks]
-    return np.concatenate(tables)
+def script(rng, d_k):
+    """Seconds a pair of what one would write."""
+    pairs = min(PAIRS, CHUNKS // (2 * d_k))
+    chunks = max(1, CHUNKS // (2 * d_k * pairs))
+    start = time.process_time()
+    for _ in range(chunks):
+        q = rng.standard_normal((pairs, d_k))
+        k = rng.standard_normal((pairs, d_k))
+        (q * k).sum(axis=1).var()
+    return (time.process_time() - start) / (chunks * pairs)
 
 
-def seconds_to_target(tables, seconds, d_k):
-    """Time until the standard error is 0.1 % of d_k, from the error and the time of all rounds."""
-    estimate = variance.estimate(np.concatenate(tables), 1e-3)
-    return seconds * (estimate.stderr / (TARGET * d_k)) ** 2
+def verdict(case, seed):
+    """Seconds to the verdict on a case, and its finding."""
+    start = time.process_time()
+    finding = next(run([case], Terms(seed), jobs=1))
+    return time.process_time() - start, finding
+
+
+def pairs_for(case, blocks):
+    """How many pairs have the standard error that the verdict's blocks have."""
+    scores = laws.score_moments(laws.normal, case.drawn["d_k"])
+    of_block = scores.of_block(world_of(case).tokens).of_squares
+    return scores.of_block(1).of_squares / (of_block / blocks)
 
 
 def main():
+    as_in_a_worker("crossing")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--widths", type=int, nargs="+", default=[8, 64, 512])
-    widths = parser.parse_args().widths
-    print(f"seconds to {TARGET:.1%}, and how many times as long the plain script takes")
-    print(f"{'d_k':>5} {'plain':>8} {'crossed':>8} {'ratio':>6} {'uncapped':>9} {'ratio':>6}")
+    parser.add_argument("--widths", type=int, nargs="+", default=[1, 8, 64, 512])
+    parser.add_argument("--seeds", type=int, default=9)
+    options = parser.parse_args()
+    with threadpool_limits(1):
+        table(options.widths, options.seeds)
+
+
+def table(widths, seeds):
+    """A line for each width."""
+    claim = next(claim for claim in discover() if claim.name == "dot_variance")
+    cases = {case.drawn["d_k"]: case for case in claim.cases() if case.drawn["law"] == laws.normal}
+    print("milliseconds to a verdict, blocks, and how many times as long the plain script takes")
+    print(f"{'d_k':>5} {'tokens':>6} {'blocks':>7} {'verdict':>8} {'script':>8} {'ratio':>6}")
     for d_k in widths:
-        rng = np.random.default_rng(0)
-        routes = {
-            "plain": lambda seed, d_k=d_k, rng=rng: plain(rng, d_k),
-            "capped": lambda seed, d_k=d_k: crossed(seed, d_k, MAX_TOKENS),
-            "uncapped": lambda seed, d_k=d_k: crossed(seed, d_k, 10**6),
-        }
-        tables, spent = {name: [] for name in routes}, dict.fromkeys(routes, 0.0)
-        for seed in range(ROUNDS):
-            for name, draw in routes.items():
-                start = time.process_time()
-                tables[name].append(draw(seed))
-                spent[name] += time.process_time() - start
-        needed = {name: seconds_to_target(tables[name], spent[name], d_k) for name in tables}
-        print(f"{d_k:>5} {needed['plain']:>8.2f} {needed['capped']:>8.2f} "
-              f"{needed['plain'] / needed['capped']:>6.1f} {needed['uncapped']:>9.2f} "
-              f"{needed['plain'] / needed['uncapped']:>6.1f}")
+        case, rng = cases[d_k], np.random.default_rng(0)
+        verdict(case, 0)
+        turns = []
+        for seed in range(seeds):
+            a_pair, (spent, finding) = script(rng, d_k), verdict(case, seed)
+            turns.append((finding.blocks, spent, a_pair * pairs_for(case, finding.blocks)))
+        blocks, spent, needed = (median(column) for column in zip(*turns, strict=True))
+        ratio = median(needed / spent for _, spent, needed in turns)
+        print(f"{d_k:>5} {world_of(case).tokens:>6} {blocks:>7.0f} {1e3 * spent:>8.1f} "
+              f"{1e3 * needed:>8.1f} {ratio:>6.1f}")
 
 
 if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+    main()

@@ -7,8 +7,6 @@ what drawing the numbers and the matrix products alone cost.
 """
 
 import argparse
-import os
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ started = time.process_time()  # before mcverify and what it needs is imported
 import pandas as pd  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
+from benchmarks import as_in_a_worker  # noqa: E402
 from mcverify.attention import products  # noqa: E402
 from mcverify.attention.chunk import Chunk  # noqa: E402
 from mcverify.declare import discover  # noqa: E402
@@ -29,7 +28,6 @@ from mcverify.judge import measure, trial  # noqa: E402
 from mcverify.judge.atlas import atlas  # noqa: E402
 from mcverify.judge.run import run  # noqa: E402
 from mcverify.judge.stream import Stream  # noqa: E402
-from mcverify.judge.worker import ENVIRONMENT  # noqa: E402
 from mcverify.judge.world import World  # noqa: E402
 from mcverify.statistic import Statistic  # noqa: E402
 
@@ -102,16 +100,8 @@ def watch_everything(clock: Clock) -> None:
     clock.watch(trial.Trial, "without_drawing", "predictions")
 
 
-def as_in_a_worker() -> None:
-    """Begin again with the settings of memory and threads that a run gives its processes."""
-    missing = {name: value for name, value in ENVIRONMENT.items() if name not in os.environ}
-    if missing:
-        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", "suite", *sys.argv[1:]],
-                  os.environ | missing)
-
-
 def main() -> None:
-    as_in_a_worker()
+    as_in_a_worker("suite")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="claims (default: all, and the atlas)")
     parser.add_argument("--top", type=int, default=15, help="rows of worlds and of claims")

@@ -26,12 +26,12 @@ def drawn_scores(q, k, rng, output_variance, width=WIDTH, gain=1.0):
     variance,
     equals=theory.additive.additive_variance(WIDTH, 1 / WIDTH),
     within=relative(0.05),
-    over=grid(law=laws.rademacher, d_k=[1, 8, 32], tokens=ROWS),
+    over=grid(law=laws.rademacher, d_k=[1, 8, 64], tokens=ROWS),
     decides="A20",
     controls=grid(gain=2.0) + grid(output_variance=1.2 / WIDTH),
 )
 def additive_variance(q, k, rng, gain=1.0, output_variance=1 / WIDTH):
-    """Additive scores of coins have variance 0.52 at d_k of 1, 8 and 32, if weights have variance 1/d_k and output weights 1/width."""
+    """Additive scores of coins have variance 0.52 at d_k of 1, 8 and 64, if weights have variance 1/d_k and output weights 1/width."""
     return drawn_scores(q, k, rng, output_variance, gain=gain)
 
 
@@ -39,12 +39,12 @@ def additive_variance(q, k, rng, gain=1.0, output_variance=1 / WIDTH):
     variance,
     equals=lambda d_k: theory.additive.additive_variance(WIDTH, 1 / WIDTH, d_k=d_k),
     within=relative(0.05),
-    over=grid(law=laws.normal, d_k=[1, 8, 32], tokens=ROWS),
+    over=grid(law=laws.normal, d_k=[1, 8, 64], tokens=ROWS),
     decides="A20",
     controls=grid(gain=2.0) + near.law(laws.unit_norm(laws.normal)),
 )
 def additive_variance_of_normal_vectors(q, k, rng, gain=1.0):
-    """For normal q and k it rises a little with d_k, from 0.43 at 1 to 0.52 at 32: their lengths settle."""
+    """For normal q and k it rises a little with d_k, from 0.43 at 1 to 0.52 at 64: their lengths settle."""
     return drawn_scores(q, k, rng, 1 / WIDTH, gain=gain)
 
 

@@ -29,7 +29,7 @@ def cosines_are_bounded(q, k):
     variance,
     equals=lambda d_k: 1 / d_k,
     within=relative(0.02),
-    over=grid(law=UNIT, d_k=[2, 8, 64]) + grid(law=UNIT[0], d_k=512),
+    over=grid(law=UNIT, d_k=[2, 8, 64, 512]),
     decides="B19",
     controls=near.law(laws.unit_norm(laws.low_rank(NORMAL, 7)))
     + near.law(laws.unit_norm(laws.autoregressive(NORMAL, 0.3))),

@@ -26,7 +26,7 @@ SAME = [laws.identical(base) for base in BASES if base is not laws.rademacher]
     mean,
     equals=lambda law: law.rho,
     within=absolute(0.01),
-    over=grid(law=PAIRS, d_k=[1, 8, 64]) + grid(law=PAIRS[0], d_k=512),
+    over=grid(law=PAIRS, d_k=D_K),
     decides="C5",
     controls=near.law(laws.random_sign(laws.normal)) + grid(equals=0.3 / math.sqrt(8)),
 )
@@ -39,7 +39,7 @@ def correlated_mean(q, k, d_k):
     variance,
     equals=lambda law, d_k: theory.correlated_variance(law.rho, law.base.fourth_moment, d_k),
     within=MARGIN,
-    over=grid(law=PAIRS, d_k=[1, 8, 64]) + grid(law=PAIRS[0], d_k=512),
+    over=grid(law=PAIRS, d_k=D_K),
     decides="A5 C5",
     controls=near.law(laws.correlated(laws.laplace, 0.3)) + near.law(laws.normal),
 )
@@ -80,7 +80,7 @@ def enumerated_correlated_variance(d_k):
 
 @claim(
     mean, equals=1, within=absolute(0.01),
-    over=grid(law=SAME, d_k=[1, 8, 64]) + grid(law=SAME[0], d_k=512), decides="A5",
+    over=grid(law=SAME, d_k=D_K), decides="A5",
     controls=near.law(laws.random_sign(laws.normal)) + near.law(laws.correlated(laws.normal, 0.95)),
 )
 def identical_mean(q, k, d_k):
@@ -92,7 +92,7 @@ def identical_mean(q, k, d_k):
     variance,
     equals=lambda law, d_k: theory.correlated_variance(1.0, law.base.fourth_moment, d_k),
     within=MARGIN,
-    over=grid(law=SAME, d_k=[1, 8, 64]) + grid(law=SAME[0], d_k=512),
+    over=grid(law=SAME, d_k=D_K),
     decides="A5",
     controls=near.law(laws.identical(laws.uniform)) + near.law(laws.identical(laws.laplace)),
 )
@@ -104,7 +104,7 @@ def identical_variance(q, k):
 @claim(
     proportion,
     at_least=0.99,
-    over=grid(law=laws.identical(laws.rademacher), d_k=[1, 8, 64]),
+    over=grid(law=laws.identical(laws.rademacher), d_k=D_K),
     decides="A5",
     controls=near.law(laws.correlated(laws.rademacher, 0.99)),
 )
@@ -123,7 +123,7 @@ ONE_SIDE = laws.independent(laws.equicorrelated(laws.normal, 0.3), laws.normal)
     variance,
     equals=theory.dot_variance,
     within=MARGIN,
-    over=grid(law=BOTH, d_k=[1, 8, 64]),
+    over=grid(law=BOTH, d_k=D_K),
     decides="A5",
     controls=near.law(ONE_SIDE) + near.law(laws.autoregressive(laws.normal, 0.3)),
 )

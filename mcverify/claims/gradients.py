@@ -44,7 +44,7 @@ def limit_of_rms(d_k):
 
 
 @claim(std, equals=limit_of_rms, within=relative(0.02),
-       over=grid(law=NORMAL, d_k=[64, 128], keys=KEYS), decides="A11 B6", controls=grid(longer=1.2))
+       over=grid(law=NORMAL, d_k=[64, 256], keys=KEYS), decides="A11 B6", controls=grid(longer=1.2))
 def scaled_gradient_size(q, k, d_k, rng, longer=1.0):
     """Divided by √d_k, the RMS of ∂L/∂q tends to a constant as d_k grows: 0.137 at 128 keys."""
     return math.sqrt(d_k) * gradient(longer * q[:, :ROWS], k, d_k**-0.5, draw_upstream(k, rng))

@@ -12,7 +12,7 @@ from mcverify.statistic import exact, proportion, variance
 
 NORMAL = laws.normal
 LAYER = [laws.layer_norm(base) for base in (NORMAL, laws.uniform, laws.laplace)]
-D_K = [2, 8, 64]
+D_K = [2, 8, 64, 512]
 # Directions that are not alike: of less than full rank, of unequal variances, correlated.
 TIED = [laws.low_rank(NORMAL, 16), laws.low_rank(NORMAL, 4), laws.unequal(NORMAL, 2),
         laws.autoregressive(NORMAL, 0.7)]
@@ -22,7 +22,7 @@ TIED = [laws.low_rank(NORMAL, 16), laws.low_rank(NORMAL, 4), laws.unequal(NORMAL
     variance,
     equals=lambda d_k: d_k**2 / (d_k - 1),
     within=relative(0.02),
-    over=grid(law=LAYER, d_k=D_K) + grid(law=LAYER[0], d_k=512),
+    over=grid(law=LAYER, d_k=D_K),
     decides="B17 B33",
     controls=near.law(laws.rms_norm(NORMAL)) + near.law(laws.layer_norm(laws.low_rank(NORMAL, 4)))
     + near.law(laws.layer_norm(laws.unequal(NORMAL, 1))),

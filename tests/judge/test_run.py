@@ -118,8 +118,9 @@ def test_streams_are_the_same_for_ever():
 
 
 @pytest.mark.parametrize(("settings", "tokens"), [
-    ({"d_k": 1}, 11), ({"d_k": 8}, 31), ({"d_k": 64}, 40), ({"d_k": 4096}, 40),
-    ({"d_k": 1, "keys": 2}, 12), ({"d_k": 8, "keys": 128}, 128), ({"d_k": 8, "keys": 7}, 35),
+    ({"d_k": 1}, 8), ({"d_k": 8}, 14), ({"d_k": 64}, 40), ({"d_k": 4096}, 112),
+    ({"d_k": 1, "keys": 2}, 8), ({"d_k": 8, "keys": 128}, 128), ({"d_k": 8, "keys": 7}, 14),
+    ({"d_k": 512, "keys": 2}, 40),
     ({"d_k": 8, "tokens": 3}, 3),
 ])
 def test_tokens_follow_the_width_unless_keys_or_the_claim_say_otherwise(settings, tokens):
