@@ -11,7 +11,8 @@ from mcverify.arrays import Array
 from mcverify.laws.base import LawBase
 from mcverify.laws.fourth_powers import Powers
 from mcverify.laws.law import Law, Moments, Pair, Rng, Which
-from mcverify.laws.side import Image, Side, Sizes
+from mcverify.laws.normed_alike import Sizes
+from mcverify.laws.side import Image, Side
 
 Sample = Callable[[Rng, tuple[int, ...]], Array]
 

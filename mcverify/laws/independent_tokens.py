@@ -13,6 +13,7 @@ import numpy as np
 from mcverify.arrays import Array
 from mcverify.laws.base import known
 from mcverify.laws.law import BlockMoments, Law, Which
+from mcverify.laws.normed_alike import ERROR, fourth_of_score
 from mcverify.laws.score_contraction import applied, fourth_moment, product, squares_of_shared
 from mcverify.laws.side import Image
 
@@ -134,8 +135,9 @@ def _second_order(law: Law, d_k: int, width: int) -> ScoreMoments:
     Of q and k with mean 0 and lengths of at most L_q and L_k, abs(s) is at most L_q·L_k, so E s⁴
     is at most (L_q·L_k)² E s²; and E[s² | q] = q'Σ_k q is at most L_q² times the largest
     eigenvalue of Σ_k, so the mean of its square is at most that times E s². After a norm of
-    exchangeable coordinates E[s² | q] is this number, and the bound is E s_1² s_2² itself. Along
-    common axes on which signs are even all three are known.
+    exchangeable coordinates E[s² | q] is this number, and the bound is E s_1² s_2² itself; if they
+    were independent before it, E s⁴ is known but for the error of a quadrature. Along common axes
+    on which signs are even all three are known.
     """
     m = law.moments(d_k)
     mean_q, mean_k = m.mean_q[:width], m.mean_k[:width]
@@ -149,6 +151,9 @@ def _second_order(law: Law, d_k: int, width: int) -> ScoreMoments:
         fourth = (longest_q * longest_k) ** 2 * variance
         shared_query = longest_q**2 * _largest_eigenvalue(cov_k) * variance
         shared_key = longest_k**2 * _largest_eigenvalue(cov_q) * variance
+        if (of_q := sides[0].products) and (of_k := sides[1].products):
+            of_one = (1 + ERROR) * fourth_of_score(of_q, of_k, width)
+            fourth = min(fourth, (longest_q * longest_k) ** 4 * of_one)
     q, k = (each.axes for each in sides)
     if q and k and width == d_k and np.array_equal(q.directions, k.directions):
         fourth = float(3 * (q.fourths * k.fourths).sum()

@@ -3,13 +3,14 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 
 from mcverify.arrays import Array
 from mcverify.attention import vectors
 from mcverify.laws.law import Pair
+from mcverify.laws.normed_alike import Products, normed_products
 from mcverify.laws.normed_axes import Axes, normed
 from mcverify.laws.parameters import NotNegative, Real
 from mcverify.laws.side import Image, Side
@@ -22,6 +23,8 @@ class Normed(Transformed, ABC):
 
     gain: Real = 1.0
     epsilon: NotNegative = 0.0
+
+    centred: ClassVar[bool] = False  # whether the coordinates' mean is taken off first
 
     @abstractmethod
     def directed(self, image: Image, d_k: int) -> Image | None:
@@ -41,6 +44,10 @@ class Normed(Transformed, ABC):
         root = np.diag(image.root) if image.root.ndim == 1 else image.root
         return normed(root, self.longest(d_k))
 
+    def products(self, x: Side, d_k: int) -> Products | None:
+        alike = x.symmetric and x.independent and d_k > 1 and not self.epsilon
+        return normed_products(x.sizes, d_k, self.centred) if alike and x.sizes else None
+
 
 @dataclass(frozen=True)
 class LayerNorm(Normed):
@@ -57,6 +64,8 @@ class LayerNorm(Normed):
     array([[ 1., -1.],
            [-1.,  1.]])
     """
+
+    centred = True
 
     def function(self, x: Array) -> Array:
         return np.asarray(vectors.layer_norm(x, self.gain, epsilon=self.epsilon), np.float64)

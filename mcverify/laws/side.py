@@ -1,15 +1,13 @@
 """What is known of one vector, a query or a key, beside its first two moments."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mcverify.arrays import Array
+from mcverify.laws.normed_alike import Products, Sizes
 from mcverify.laws.normed_axes import Axes
-
-Sizes = Callable[[int, Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +80,7 @@ class Side:
     image : gives the fourth moments; None where they are unknown or do not exist.
     longest : a bound on the length of the vector; inf if unknown.
     axes : of a normal vector after a norm, what gives its moments without an image.
+    products : of alike coordinates after a norm, their fourth moments over those of its length.
     """
 
     exchangeable: bool = False
@@ -94,6 +93,7 @@ class Side:
     image: Image | None = None
     longest: float = math.inf
     axes: Axes | None = None
+    products: Products | None = None
 
     def mapped(self, matrix: Array) -> Image | None:
         """The image of matrix·x, as in ``Image.mapped``, if that of x is known."""
@@ -110,4 +110,4 @@ class Side:
         True
         """
         return replace(self, all_equal=math.nan, all_zero=math.nan, atoms=None, sizes=None,
-                       image=image, longest=math.inf, axes=None)
+                       image=image, longest=math.inf, axes=None, products=None)

@@ -15,9 +15,10 @@ from mcverify.arrays import Array
 from mcverify.attention import vectors
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which
+from mcverify.laws.normed_alike import Products, Sizes
 from mcverify.laws.normed_axes import Axes
 from mcverify.laws.parameters import Positive, Range
-from mcverify.laws.side import Image, Side, Sizes
+from mcverify.laws.side import Image, Side
 
 LARGEST_BOUND = 1e3  # nothing is left of the known tails here, and squares do not overflow
 
@@ -55,6 +56,10 @@ class Transformed(LawBase, ABC):
         """The axes of a vector of which x is known, transformed; None where it has none."""
         return None
 
+    def products(self, x: Side, d_k: int) -> Products | None:
+        """E of products of four coordinates of x, transformed, over its length to the fourth."""
+        return None
+
     def longest(self, d_k: int) -> float:
         """A bound on the length of a transformed vector; inf where none is known."""
         return math.inf
@@ -78,7 +83,8 @@ class Transformed(LawBase, ABC):
         x = known(self.base).side(which, d_k)
         image = self.image(x, d_k)
         return Side(image=image, longest=self.longest(d_k),
-                    axes=None if image else self.axes(x, d_k))
+                    axes=None if image else self.axes(x, d_k),
+                    products=None if image else self.products(x, d_k))
 
 
 @dataclass(frozen=True)
