@@ -15,7 +15,9 @@ from mcverify.attention.chunk import (
     made_once,
 )
 
-ROW_ENTRIES = 2**13  # softmax entries a block: enough rows to use the keys that were drawn
+# Softmax entries of a block: with 2^14, or 2^15, cases take a tenth fewer blocks to their verdicts,
+# and 1.4 times as long.
+ROW_ENTRIES = 2**13
 MIN_QUERIES = 32  # with thousands of keys a query costs little next to drawing the keys
 
 

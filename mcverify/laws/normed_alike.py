@@ -37,7 +37,7 @@ def normed_products(sizes: Sizes, n: int, centred: bool) -> Products | None:
 
     >>> from mcverify.laws import normal
     >>> products = normed_products(normal.sizes, 8, centred=False)
-    >>> round(products[0], 6), 3 / (8 * 10), round(products[2], 6), 1 / (8 * 10)
+    >>> round(products[0], 5), 3 / (8 * 10), round(products[2], 5), 1 / (8 * 10)
     (0.0375, 0.0375, 0.0125, 0.0125)
     """
     two = 0.25, 1.0  # centred, w is ±(1, −1)/√2
