@@ -1,7 +1,5 @@
 """From weights and values to what attention puts out, and how alike its rows are."""
 
-
-
 from mcverify.arrays import Array
 from mcverify.attention.products import scores
 from mcverify.attention.vectors import unit_norm
@@ -12,6 +10,7 @@ def outputs(p: Array, v: Array) -> Array:
 
     Raises ValueError where there is not a value for each key.
 
+    >>> import numpy as np
     >>> outputs(np.array([[0.25, 0.75]]), np.array([[4.0], [8.0]]))
     array([[7.]])
     """
@@ -25,6 +24,7 @@ def outputs(p: Array, v: Array) -> Array:
 def cosines(x: Array) -> Array:
     """The cosine of every pair of rows, 0 with a zero row: (..., rows, d) -> (..., rows, rows).
 
+    >>> import numpy as np
     >>> cosines(np.array([[3.0, 0.0], [4.0, 0.0], [0.0, 2.0]]))
     array([[1., 1., 0.],
            [1., 1., 0.],
