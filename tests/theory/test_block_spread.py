@@ -12,7 +12,7 @@ from mcverify.theory.block_spread import (
     row_variance_spread,
 )
 
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 SHARES = WEIGHTS / WEIGHTS.sum()
 
 
