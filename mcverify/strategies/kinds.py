@@ -68,7 +68,9 @@ def _by_annotations(name: str) -> Callable[[Wanted], SearchStrategy[Law]]:
             return st.just(law) if w.met_by(law) else st.nothing()
         # Where moments are asked for, what need not be given is left as it is.
         given = [each for each in _arguments(law) if each[2] is REQUIRED or not w.of_moments]
-        bases = [base for base in PLAIN if _fits(law, given, base, w)]
+        some_base = any(of_laws(of) for of, *_ in given)
+        bases = [base for base in (PLAIN if some_base else PLAIN[:1])
+                 if _fits(law, given, base, w)]
         return _built(law, *(_argument(law, each, bases, w) for each in given)) if bases else (
             st.nothing())
 

@@ -126,7 +126,7 @@ def test_scores_do_not_depend_on_how_blocks_are_drawn_together(weights, tokens, 
 
     for batch in (projection.BATCH, 3000):
         monkeypatch.setattr(projection, "BATCH", batch)
-        together = squares(*law.draw(np.random.default_rng(4), 2**12, tokens, 4))
+        together = squares(*law.draw(np.random.default_rng(4), 2**11, tokens, 4))
         assert_mean(together, theory.dot_variance(law, 4))
     assert_mean(one_by_one(2**11), theory.dot_variance(law, 4))
 
