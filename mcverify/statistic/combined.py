@@ -50,10 +50,9 @@ def part_of(one: Statistic, table: Array) -> Part:
     """A statistic at its block values."""
     value, influence = one.influence(table)
     curvature = 0.0 if one.curvature is None else one.curvature(table)
-    spread = float(influence.std())
     if one.back is None:
         return Part(value, influence, curvature, 0.0)
-    own = one.back(value)
+    own, spread = one.back(value), float(influence.std())
     if not spread > 0:
         return Part(own, influence, curvature, 0.0)
     near, far = NEAR * spread, FAR * spread
@@ -74,7 +73,7 @@ class Combined:
     def influence(self, table: Array) -> tuple[float, Array]:
         """As in ``Statistic``, like the other two."""
         shape, parts = self.at(table)
-        return shape.value, np.asarray(shape.slope @ np.stack([part.influence for part in parts]))
+        return shape.value, _influence(shape, parts)
 
     def curvature(self, table: Array) -> float:
         shape, parts = self.at(table)
@@ -84,10 +83,14 @@ class Combined:
         # At z standard errors the parts are off by m·z, so the estimate by z + m·H·m/2·z², with H
         # its second derivatives, and the spread by m·H·m·z: half of it is left of their quotient.
         shape, parts = self.at(table)
-        _, y = self.influence(table)
+        y = _influence(shape, parts)
         spread = float(y.std())
         if not spread > 0:
             return 0.0
         moves = np.array([np.mean(part.influence * y) for part in parts]) / spread
         own = np.array([part.bend for part in parts]) * moves**2
         return abs(float(moves @ shape.bend @ moves + shape.slope @ own)) / (2 * spread)
+
+
+def _influence(shape: Shape, parts: Sequence[Part]) -> Array:
+    return np.asarray(shape.slope @ np.stack([part.influence for part in parts]))
