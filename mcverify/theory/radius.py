@@ -37,6 +37,12 @@ def fewer(sigmas: Array, weight: Array) -> Iterator[tuple[float, float]]:
     """Nodes and weights of Gauss rules for the given ones, a rule for each part of log sigma.
 
     What is averaged is smooth in sigma up to FIRST, and on a scale of 1 in log sigma beyond.
+    Relative error below 1e-11.
+
+    >>> r, weight = radii(64)
+    >>> nodes, weights = np.transpose([*fewer(r, weight)])
+    >>> len(r), len(nodes), round(float(weights @ nodes**2), 9)
+    (32, 25, 1.0)
     """
     part = np.maximum(0, np.ceil(np.log(sigmas / FIRST) / PART))
     for number in np.unique(part):
