@@ -21,7 +21,7 @@ def main(folder):
 if __name__ == "__main__":
     if hasattr(os, "nice"):
         # Beside it one process tests all else, and is to have a core of its own: where it meets
-        # one of ours, it gets 90 % of that (at 5 it was 70 %). At 19, or as an idle process, ours
+        # one of ours, it gets 90 % of that (at 5 it was 65 %). At 19, or as an idle process, ours
         # would wait for ever on a machine where others are busy, and cannot be raised again.
         os.nice(10)
     main(sys.argv[1])
