@@ -83,7 +83,7 @@ def by_name(findings):
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_claims_are_measured_where_their_files_are_not(mine, elsewhere):
     claims = discover(mine())
-    call = [refer(claims[0].cases()[0])], 0, 0, 128
+    call = [refer(claims[0].cases()[0])], 0, [(0, 128)]
     taken, there = luggage(claims), Path("/not/on/this/machine")
     if elsewhere:
         here = Path.cwd()
