@@ -46,7 +46,7 @@ def load(folder: str | Path = "results") -> Tables:
     frames = []
     for name, count in zip(verdicts["claim"], verdicts["cases"], strict=True):
         file = results.file(name)
-        frame = _table(file, CASES)
+        frame = _read(file, CASES)
         check_count(file, len(frame), count)
         frames.append(frame.assign(claim=name))
     cases = pd.concat(frames, ignore_index=True)
@@ -58,11 +58,15 @@ def load(folder: str | Path = "results") -> Tables:
 
 
 def _table(file: Path, columns: Iterable[str]) -> pd.DataFrame:
+    return _categorical(_read(file, columns))
+
+
+def _read(file: Path, columns: Iterable[str]) -> pd.DataFrame:
     if not file.exists():
         return pd.DataFrame()
     read_rows(file, columns)
     # Empty texts stay texts: a reason that is "" is no missing number.
-    return _categorical(pd.read_csv(file, keep_default_na=False, na_values=["nan"]))
+    return pd.read_csv(file, keep_default_na=False, na_values=["nan"])
 
 
 def _categorical(frame: pd.DataFrame) -> pd.DataFrame:
