@@ -10,7 +10,7 @@ import numpy as np
 
 from mcverify.arrays import Array
 from mcverify.laws.fourth_powers import Powers
-from mcverify.laws.law import BlockMoments, Law, Of, Which
+from mcverify.laws.law import BlockMoments, Law, Values, Which
 from mcverify.laws.parameters import check_fields
 from mcverify.laws.score_contraction import quadratic_form, sum_of_alike
 from mcverify.laws.side import Side, Views
@@ -73,7 +73,7 @@ class LawBase:
         """
         return None
 
-    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Values, width: int) -> BlockMoments | None:
         """What is known of a block of dependent tokens: see ``laws.block_moments``."""
         return None
 

@@ -9,13 +9,13 @@ import numpy as np
 from mcverify.laws.base import known
 from mcverify.laws.fourth_powers import spread_of_fourths
 from mcverify.laws.independent_tokens import ScoreMoments, score_moments
-from mcverify.laws.law import BlockMoments, FourthMoments, Law, Of
+from mcverify.laws.law import BlockMoments, FourthMoments, Law, Values
 from mcverify.laws.normal_tokens import of_normal_tokens
 from mcverify.laws.score_contraction import applied, product, square_of_form
 
 
 def block_moments(
-    law: Any, d_k: int, tokens: int, of: Of, width: int | None = None
+    law: Any, d_k: int, tokens: int, of: Values, width: int | None = None
 ) -> BlockMoments | None:
     """What is known of a block's scores, queries or keys; None where it is nothing.
 

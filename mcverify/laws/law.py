@@ -12,7 +12,7 @@ from mcverify.arrays import Array
 Pair = tuple[Array, Array]
 Rng = np.random.Generator
 Which = Literal["q", "k"]
-Of = Literal["all", "other", "matched", "q", "k", "mean"]
+Values = Literal["all", "other", "matched", "q", "k", "mean"]  # of a block
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ with p = P_ik, r = R_jl, u = X_il, w = X_kj, and x = q_i k_j, x' = q_k k_l of on
 import numpy as np
 
 from mcverify.arrays import Array
-from mcverify.laws.law import BlockMoments, Of
+from mcverify.laws.law import BlockMoments, Values
 
 
-def of_normal_tokens(covariances: tuple[Array, ...], d: int, of: Of) -> BlockMoments:
+def of_normal_tokens(covariances: tuple[Array, ...], d: int, of: Values) -> BlockMoments:
     """What is known of a block by P, R and X, each (tokens, tokens), of mean 0; all exact.
 
     >>> of_normal_tokens((np.eye(2), np.eye(2), np.zeros((2, 2))), 3, "all").of_means
@@ -45,7 +45,7 @@ def of_normal_tokens(covariances: tuple[Array, ...], d: int, of: Of) -> BlockMom
     return BlockMoments(mean, variance, means, squares)
 
 
-def weights_of(of: Of, tokens: int) -> Array:
+def weights_of(of: Values, tokens: int) -> Array:
     """How much each pair counts in a mean over pairs, (tokens, tokens); nan if there is none.
 
     >>> weights_of("other", 2)

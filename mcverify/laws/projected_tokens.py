@@ -14,11 +14,11 @@ of this exact. For weights with a fourth moment of at most the normal law's it i
 
 import math
 
-from mcverify.laws.law import BlockMoments, Of
+from mcverify.laws.law import BlockMoments, Values
 
 
 def of_projected_tokens(
-    width: int, kappa: float, v: float, d: int, tokens: int, of: Of
+    width: int, kappa: float, v: float, d: int, tokens: int, of: Values
 ) -> BlockMoments | None:
     """What is known of a block with weights of its own; None for all pairs together.
 

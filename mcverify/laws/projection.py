@@ -10,7 +10,7 @@ from mcverify.arrays import Array
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.coordinates import Iid, draw_side
 from mcverify.laws.initialisation import Initialisation
-from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which, require
+from mcverify.laws.law import BlockMoments, Law, Moments, Pair, Rng, Values, Which, require
 from mcverify.laws.parameters import Positive, Range
 from mcverify.laws.projected_tokens import of_projected_tokens
 from mcverify.laws.side import Side, Views
@@ -134,7 +134,7 @@ class Projected(LawBase):
         w_q, w_k = self.weights_at(d_k)
         return x.views(w_q.T, w_k.T)
 
-    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Values, width: int) -> BlockMoments | None:
         """Where weights are new in every block, of inputs of independent coordinates of mean 0."""
         x, light = self.base, self.initialisation.fourth_moment <= 3
         if self.weights is not None or not (self.shared and light and isinstance(x, Iid)):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mcverify.arrays import Array, Ints
 from mcverify.laws.arrays import File, checked, read_arrays
 from mcverify.laws.base import LawBase
-from mcverify.laws.law import BlockMoments, Moments, Of, Pair, Rng
+from mcverify.laws.law import BlockMoments, Moments, Pair, Rng, Values
 from mcverify.laws.sampled_tokens import of_pairs, of_tokens
 
 
@@ -99,7 +99,7 @@ class Measured(LawBase):
         return Moments(self.q.mean(axis=0), self.k.mean(axis=0),
                        q.T @ q / tokens, k.T @ k / tokens, q.T @ k / tokens)
 
-    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Values, width: int) -> BlockMoments | None:
         """Exact for a group chosen in proportion to its size, and different tokens of it."""
         least = 2 if of == "other" else 1
         if of not in ("other", "matched") or not least <= tokens <= min(map(len, self.members)):

@@ -14,7 +14,7 @@ from mcverify.arrays import Array
 from mcverify.laws.base import LawBase, known
 from mcverify.laws.coordinates import Iid, normal
 from mcverify.laws.independent_tokens import score_moments
-from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which
+from mcverify.laws.law import BlockMoments, Law, Moments, Pair, Rng, Values, Which
 from mcverify.laws.parameters import Base, Correlation, Share
 from mcverify.laws.side import Side, Views
 
@@ -141,7 +141,7 @@ class SharedQuery(LawBase):
     def side(self, which: Which, d_k: int) -> Side:
         return known(self.base).side(which, d_k)
 
-    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Values, width: int) -> BlockMoments | None:
         """Whichever pairs they are of, scores are one of each token, of the same query."""
         base = score_moments(self.base, d_k, width)
         if base is None or of == "q" or of == "k":

@@ -14,7 +14,7 @@ import numpy as np
 from mcverify.arrays import Array
 from mcverify.attention import vectors
 from mcverify.laws.base import LawBase, known
-from mcverify.laws.law import BlockMoments, Law, Moments, Of, Pair, Rng, Which
+from mcverify.laws.law import BlockMoments, Law, Moments, Pair, Rng, Values, Which
 from mcverify.laws.normed_alike import Products, Sizes
 from mcverify.laws.normed_axes import Axes
 from mcverify.laws.parameters import Positive, Range
@@ -74,7 +74,7 @@ class Transformed(LawBase, ABC):
         cross = cov_q if self.key_is_query else np.full((d_k, d_k), math.nan if self.coupled else 0)
         return Moments(mean_q, mean_k, cov_q, cov_k, cross)
 
-    def block_moments(self, d_k: int, tokens: int, of: Of, width: int) -> BlockMoments | None:
+    def block_moments(self, d_k: int, tokens: int, of: Values, width: int) -> BlockMoments | None:
         """Tokens of arrays stay tokens of arrays."""
         law = known(self.base).through(self.function)
         return None if law is None else law.block_moments(d_k, tokens, of, width)
