@@ -33,14 +33,15 @@ def spread_of_share(deviations: float, d_k: int) -> float:
     return math.sqrt(float(weight @ (share - share_within(deviations, d_k)) ** 2))
 
 
-def median(d_k: int) -> float:
-    """The median of abs(q·k) for normal q and k of d_k coordinates.
+def median(d_k: float) -> float:
+    """The median of abs(q·k) for normal q and k of d_k coordinates, by bisection.
 
     >>> round(median(1), 4), round(median(64), 4)
     (0.3652, 5.3423)
     """
-    from scipy.optimize import brentq  # here: a quarter of a second that few starts need
-
-    r, weight = radii(d_k)
-    return math.sqrt(d_k) * float(
-        brentq(lambda t: float(weight @ scipy.special.erf(t / (math.sqrt(2) * r))) - 0.5, 0, 2))
+    (r, weight), low, high = radii(d_k), 0.0, 1.0  # in deviations
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = float(weight @ scipy.special.erfc(middle / (math.sqrt(2) * r)))
+        low, high = (middle, high) if above > 0.5 else (low, middle)
+    return math.sqrt(d_k) * low

@@ -8,8 +8,8 @@ import scipy
 
 from mcverify.arrays import Array
 from mcverify.theory.largest import sum_of_largest
-from mcverify.theory.radius import radii
 from mcverify.theory.rows import EULER, Grid, checked, expected, mean, surprise
+from mcverify.theory.size import median
 
 _remembered = lru_cache(maxsize=4096)  # the predictions of a suite ask for the same points often
 
@@ -129,19 +129,14 @@ def two_key_product_median(sigma: float, d_k: float | None = None) -> float:
     """Median of p (1 - p) for n = 2; sigma, d_k, errors as in entropy; 0 where it underflows.
 
     Falls like exp(-0.954 sqrt(d_k)) at sigma = sqrt(d_k). Source: it is 1 / (4 cosh^2(x/2)) at the
-    median x of |s_1 - s_2| = sqrt(2) sigma |z| r / sqrt(d_k), by bisection on P(|z| r > .).
+    median x of |s_1 - s_2|, which is sqrt(2) sigma times that of |q·k| / sqrt(d_k).
 
     >>> round(two_key_product_median(1, d_k=2), 6), round(2 / 9, 6)
     (0.222222, 0.222222)
     """
     checked(2, sigma, d_k)
-    median, high = float(scipy.special.ndtri(0.75)), 1.0
+    size = float(scipy.special.ndtri(0.75))
     if d_k is not None and d_k <= 1e12:
-        r, weight = radii(d_k)
-        low = 0.0
-        for _ in range(60):
-            median = (low + high) / 2
-            above = float(weight @ scipy.special.erfc(median / (math.sqrt(2) * r)))
-            low, high = (median, high) if above > 0.5 else (low, median)
-    p = math.exp(-math.sqrt(2) * sigma * median)
+        size = median(d_k) / math.sqrt(d_k)
+    p = math.exp(-math.sqrt(2) * sigma * size)
     return p / (1 + p) ** 2
