@@ -13,7 +13,7 @@ from mcverify.laws.initialisation import Initialisation
 from mcverify.laws.law import BlockMoments, Law, Moments, Pair, Rng, Values, Which, require
 from mcverify.laws.parameters import Positive, Range
 from mcverify.laws.projected_tokens import of_projected_tokens
-from mcverify.laws.side import Side, Views
+from mcverify.laws.side import Side, Views, root
 
 BATCH = 2**18  # numbers drawn at once, inputs and weights: part of the stream's definition
 
@@ -159,18 +159,6 @@ class Projected(LawBase):
         shape = (blocks, x_q.shape[-1], d_k)
         q = x_q @ self.initialisation.draw(rng, shape, std)
         return q, x_k @ self.initialisation.draw(rng, shape, std)
-
-
-def root(x: Array) -> Array:
-    """A square L with LL' = XX': (blocks, tokens, width) -> (blocks, tokens, tokens), X = LO'.
-
-    For normal W, XW = L(O'W) has the law of LW with W of fewer rows, since the columns of O are
-    orthonormal: 40 rows instead of 512. The QR decomposition finds L where XX' is singular, too.
-
-    >>> abs(root(np.array([[[3.0, 4.0]]])))
-    array([[[5.]]])
-    """
-    return np.swapaxes(np.linalg.qr(np.swapaxes(x, -1, -2), mode="r"), -1, -2)
 
 
 projected = Projected

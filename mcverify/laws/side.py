@@ -51,7 +51,7 @@ class Image:
             return self  # which a root of fewer columns would not pay for
         if (self.third, self.fourth) != (0.0, 3.0):
             return self
-        return replace(self, root=np.swapaxes(np.linalg.qr(self.root.T, mode="r"), 0, 1))
+        return replace(self, root=root(self.root))
 
     @property
     def cov(self) -> Array:
@@ -111,3 +111,15 @@ class Side:
         """
         return replace(self, all_equal=math.nan, all_zero=math.nan, atoms=None, sizes=None,
                        image=image, longest=math.inf, axes=None, products=None)
+
+
+def root(x: Array) -> Array:
+    """A square L with LL' = XX': (…, n, width) -> (…, n, n), X = LO', for n up to the width.
+
+    For normal W, XW = L(O'W) has the law of LW with W of fewer rows, since the columns of O are
+    orthonormal: 40 rows instead of 512. The QR decomposition finds L where XX' is singular, too.
+
+    >>> abs(root(np.array([[[3.0, 4.0]]])))
+    array([[[5.]]])
+    """
+    return np.swapaxes(np.linalg.qr(np.swapaxes(x, -1, -2), mode="r"), -1, -2)
