@@ -88,3 +88,7 @@ def test_below_a_size_over_quantiles(size, d_k, scale):
 def test_half_of_all_is_below_the_median(d_k, scale):
     median = gradients.two_key_median(d_k, scale)
     assert gradients.two_key_below(median, d_k, scale) == pytest.approx(0.5, abs=1e-5)
+
+
+def test_a_median_that_is_as_good_as_zero():
+    assert gradients.two_key_median(3, 0.0) == 0
