@@ -21,20 +21,17 @@ from mcverify.judge.run import run
 from mcverify.judge.world import world_of
 from mcverify.verdict import Terms
 
-PAIRS = 20_000  # of a chunk of the script: 160 MB at d_k = 512
-CHUNKS = 2**23  # numbers that the script draws in its turn, in chunks of at most PAIRS
+NUMBERS = 2**24  # of a chunk of the script, 128 MiB; fewer pairs are drawn in one
 
 
-def script(rng, d_k):
-    """Seconds a pair of what one would write."""
-    pairs = min(PAIRS, CHUNKS // (2 * d_k))
-    chunks = max(1, CHUNKS // (2 * d_k * pairs))
+def script(rng, d_k, pairs):
+    """Seconds of what one would write for so many pairs, by those of one chunk."""
+    chunk = min(round(pairs), NUMBERS // (2 * d_k))
     start = time.process_time()
-    for _ in range(chunks):
-        q = rng.standard_normal((pairs, d_k))
-        k = rng.standard_normal((pairs, d_k))
-        (q * k).sum(axis=1).var()
-    return (time.process_time() - start) / (chunks * pairs)
+    q = rng.standard_normal((chunk, d_k))
+    k = rng.standard_normal((chunk, d_k))
+    (q * k).sum(axis=1).var()
+    return (time.process_time() - start) * pairs / chunk
 
 
 def verdict(case, seed):
@@ -72,8 +69,9 @@ def table(widths, seeds):
         verdict(case, 0)
         turns = []
         for seed in range(seeds):
-            a_pair, (spent, finding) = script(rng, d_k), verdict(case, seed)
-            turns.append((finding.blocks, spent, a_pair * pairs_for(case, finding.blocks)))
+            spent, finding = verdict(case, seed)
+            needed = script(rng, d_k, pairs_for(case, finding.blocks))
+            turns.append((finding.blocks, spent, needed))
         blocks, spent, needed = (median(column) for column in zip(*turns, strict=True))
         ratio = median(needed / spent for _, spent, needed in turns)
         print(f"{d_k:>5} {world_of(case).tokens:>6} {blocks:>7.0f} {1e3 * spent:>8.1f} "

@@ -19,8 +19,9 @@ from mcverify.statistic import Statistic
 
 CHUNK_NUMBERS = 2**19  # 4 MiB: large enough to forget the overhead, small enough to stay in cache
 MIN_TOKENS = 8  # of a block: of fewer, heavy coordinates one at a time ask for too many blocks
-MAX_TOKENS = 112  # of a block whose pairs are asked for: so many at the first look decide 2 %
-MAX_OF_ROWS = 40  # of a block whose rows are: a range needs many blocks whatever is in them
+WIDE = 512  # from here on as many tokens as decide 2 % at the first look, four blocks a chunk
+MAX_TOKENS = 128  # of a block, unless keys or the claim ask for more
+MAX_OF_ROWS = 40  # of a block whose rows are asked for: a range needs many blocks anyway
 
 RUNS = 16  # of a model that are trained by one call: few, so that workers share a look
 MOST_SEED = 2**53  # whole numbers below it are kept by double precision
@@ -158,10 +159,11 @@ def tokens_for(d_k: int, keys: int = 1) -> int:
     5√d_k are within 2 % of the least product of the two at widths from 2 to 128.
 
     >>> [tokens_for(d_k) for d_k in (1, 8, 64, 512)], tokens_for(512, keys=2)
-    ([8, 14, 40, 112], 40)
+    ([8, 14, 40, 128], 40)
     """
     most = MAX_TOKENS if keys == 1 else MAX_OF_ROWS
-    return min(max(round(5 * math.sqrt(d_k)), MIN_TOKENS), most)
+    best = MAX_TOKENS if d_k >= WIDE else round(5 * math.sqrt(d_k))
+    return min(max(best, MIN_TOKENS), most)
 
 
 @lru_cache(maxsize=4096)

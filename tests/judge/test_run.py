@@ -118,7 +118,7 @@ def test_streams_are_the_same_for_ever():
 
 
 @pytest.mark.parametrize(("settings", "tokens"), [
-    ({"d_k": 1}, 8), ({"d_k": 8}, 14), ({"d_k": 64}, 40), ({"d_k": 4096}, 112),
+    ({"d_k": 1}, 8), ({"d_k": 8}, 14), ({"d_k": 64}, 40), ({"d_k": 4096}, 128),
     ({"d_k": 1, "keys": 2}, 8), ({"d_k": 8, "keys": 128}, 128), ({"d_k": 8, "keys": 7}, 14),
     ({"d_k": 512, "keys": 2}, 40),
     ({"d_k": 8, "tokens": 3}, 3),
