@@ -1,8 +1,11 @@
 """Variances that claims state of their block values, held against draws."""
 
+from dataclasses import replace
+
 import pytest
 
-from mcverify import discover
+from mcverify import discover, grid
+from mcverify.declare.claim import NO_CONTROLS
 from mcverify.judge.sample import sample
 from mcverify.judge.world import world_of
 from mcverify.statistic.betting import log_wealth, threshold
@@ -14,7 +17,16 @@ def size(case):
     return world_of(case).tokens * world_of(case).d_k
 
 
-CASES = {claim.name: min(claim.cases(), key=size) for claim in discover() if claim.statistic.known}
+def small(case):
+    """The same with fewer tokens, if there are many coordinates: what is stated follows tokens."""
+    if size(case) <= 2**14:
+        return case
+    few = grid(**dict(case.settings), tokens=16)
+    return replace(case.claim, over=few, controls=NO_CONTROLS).cases()[0]
+
+
+CASES = {claim.name: small(min(claim.cases(), key=size))
+         for claim in discover() if claim.statistic.known}
 
 
 def departs(case, share=1.0, blocks=BLOCKS):
