@@ -29,6 +29,7 @@ from mcverify.attention.variants import (
     soft_cap,
 )
 from mcverify.attention.weights import (
+    log_partition,
     naive_softmax,
     online_average,
     online_softmax,
@@ -48,6 +49,7 @@ __all__ = [
     "entropy",
     "head_scores",
     "jacobian_norm",
+    "log_partition",
     "matched_scores",
     "max_weight",
     "naive_softmax",

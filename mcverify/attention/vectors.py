@@ -186,10 +186,16 @@ def _opened(x: ArrayLike) -> tuple[Array, DTypeLike]:
 def _tamed(x: Array, epsilon: float) -> tuple[Array, Array]:
     """A copy of rows, and √epsilon, times the power of two that brings the largest into [1/2, 1).
 
-    A power of two rounds nothing, and what is left can be summed and squared.
+    A power of two rounds nothing, and what is left can be summed and squared. Where squares are far
+    from the ends of the floating range already, they are left as they are, with the same result.
     """
     _require(0 <= epsilon < math.inf, f"epsilon is {epsilon}: it must be at least 0, and finite")
     root = x.dtype.type(math.sqrt(epsilon))
+    far = np.sqrt(np.finfo(x.dtype).max)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = inner(x, x)
+    if root * root < far and 1 / far < squares.min(initial=1) and squares.max(initial=1) < far:
+        return x.copy(), np.asarray(root)
     _, exponent = np.frexp(np.maximum(largest(np.abs(x))[:, None], root))
     most = -int(np.finfo(x.dtype).minexp)  # 2^most is finite
     scale = np.ldexp(x.dtype.type(1), np.minimum(-exponent, most))

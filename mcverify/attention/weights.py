@@ -54,6 +54,23 @@ def _entropy(s: Array) -> Array:
     return np.maximum(np.log(whole) - dot(e, x) / whole, 0)
 
 
+def log_partition(s: ArrayLike) -> Array:
+    """ln Σexp(s) along the last axis: (..., keys) -> (...).
+
+    −inf, NaN and +inf as in ``softmax``: a row masked throughout has −inf.
+
+    >>> float(np.exp(log_partition([-np.inf, 0.0, 0.0])).round(12))
+    2.0
+    """
+    return made_once("log partition", s, lambda: by_slabs(_log_partition, _scores(s)))
+
+
+def _log_partition(s: Array) -> Array:
+    e, top = exponentials(s)
+    with np.errstate(divide="ignore"):
+        return np.log(total(e)) + top[:, 0]
+
+
 def naive_softmax(s: ArrayLike) -> Array:
     """exp(s)/Σexp(s) along the last axis as it is written, no maximum subtracted; shape of s.
 

@@ -6,11 +6,10 @@ over ‖q‖² ~ χ²(d_k). Independent normal scores are another law, with slig
 
 import math
 
-import numpy as np
-
 from mcverify import Verdict, claim, grid, laws, relative, theory
 from mcverify.attention import (
     jacobian_norm,
+    log_partition,
     max_weight,
     rows,
     softmax,
@@ -71,8 +70,7 @@ def at_most_of_log_partitions(keys, d_k, power, tokens):
        decides="C2", controls=grid(power=0.25))
 def shared_log_partition(q, k, keys, d_k, power):
     """E ln Σexp(s) of q·k of normal laws is what quadrature says."""
-    s = rows(q, k, keys, scale=d_k**-power)
-    return s.max(axis=-1) - np.log(max_weight(softmax(s)))
+    return log_partition(rows(q, k, keys, scale=d_k**-power))
 
 
 def independent_scores(q, keys, sigma):

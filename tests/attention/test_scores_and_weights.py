@@ -15,6 +15,7 @@ from mcverify.attention import (
     JACOBIAN_NORMS,
     entropy,
     jacobian_norm,
+    log_partition,
     matched_scores,
     max_weight,
     other_scores,
@@ -192,6 +193,13 @@ def test_variance_under_weights_is_the_slope_of_the_entropy_in_ln_temperature(s)
     p = softmax(x)
     mean = (p * x).sum(-1, keepdims=True)
     np.testing.assert_allclose(variance_under(p, x), (p * (x - mean) ** 2).sum(-1), atol=1e-10)
+
+
+@given(vectors)
+def test_log_partition_is_scipys(s):
+    for x in (s, 40 * s, s - 1e5, np.where(s > 0, s, -np.inf)):
+        np.testing.assert_allclose(log_partition(x), scipy.special.logsumexp(x, axis=-1),
+                                   rtol=1e-12, atol=1e-12)
 
 
 def test_entropy_of_scores_that_are_masked_or_equal():
