@@ -16,7 +16,7 @@ from mcverify.attention.chunk import (
 )
 
 # Softmax entries of a block: with 2^14, or 2^15, cases take a tenth fewer blocks to their verdicts,
-# and 1.4 times as long.
+# and a quarter more time.
 ROW_ENTRIES = 2**13
 MIN_QUERIES = 32  # with thousands of keys a query costs little next to drawing the keys
 
