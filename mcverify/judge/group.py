@@ -46,7 +46,7 @@ class Group:
         """The next chunks, for one call.
 
         ``pace`` is the seconds that a block takes, if it is known. If the group is ``alone``, it
-        leaves as many chunks to other processes.
+        leaves as many chunks to other processes. Trials that a chunk has broken see no more.
         """
         start, stop = self.blocks
         size = self.world.chunk(stop - start)
@@ -55,7 +55,8 @@ class Group:
         count = max(1, min(left // 2 if alone else left, round(CALL / (pace * size))))
         first = stop - self.left
         self.awaited, self.left = self.awaited + 1, self.left - count * size
-        return Task(self, tuple(self.trials),
+        sound = [trial for trial in self.trials if not trial.fault]
+        return Task(self, tuple(sound or self.trials),
                     tuple((first + number * size, size) for number in range(count)))
 
 

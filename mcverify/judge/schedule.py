@@ -116,9 +116,13 @@ class Schedule:
         group = entry[-1]
         task = group.task(self.pace.get(group.world), len(self.waiting) + len(self.unopened) < FEW)
         if not group.left:
-            self.waiting.remove(entry)
-            heapify(self.waiting)
+            self._close(group)
         return task
+
+    def _close(self, group: Group) -> None:
+        """No more calls are made for this look of a group."""
+        self.waiting = [entry for entry in self.waiting if entry[-1] is not group]
+        heapify(self.waiting)
 
     def _open(self, group: Group) -> None:
         """Predict, and begin with the first look at what remains."""
@@ -186,6 +190,9 @@ class Schedule:
         last."""
         stop = group.blocks[1]
         group.awaited -= 1
+        if group.left and all(trial.fault for trial in group.trials):  # what is broken stays so
+            group.left = 0
+            self._close(group)
         if group.awaited or group.left:
             return
         undecided = []

@@ -72,3 +72,13 @@ def test_calls_take_about_as_long_as_they_are_to(cases, monkeypatch):
     assert apart == together
     assert set(ones) == {1}
     assert sum(several) == len(ones) > len(several)
+
+
+@pytest.mark.parametrize("among", [3, 1])
+def test_what_a_chunk_has_broken_sees_no_other(cases, monkeypatch, among):
+    monkeypatch.setattr(group, "CALL", 0.0)
+    name = "dot_variance-normal-d_k:64"
+    cases = sorted(cases, key=lambda case: str(case) != name)[:among] if among == 1 else cases
+    spread, calls = killing(name, 0)
+    assert {str(each.case): each.broken for each in run(cases, jobs=spread)}[name]
+    assert [chunks[0][0] for names, chunks in calls if name in names] == [0]
