@@ -21,7 +21,7 @@ def small(case):
     """The same with fewer tokens, if there are many coordinates: what is stated follows tokens."""
     if size(case) <= 2**14:
         return case
-    few = grid(**dict(case.settings), tokens=16)
+    few = grid(**dict(case.settings), tokens=32)
     return replace(case.claim, over=few, controls=NO_CONTROLS).cases()[0]
 
 
