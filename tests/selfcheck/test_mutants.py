@@ -45,7 +45,8 @@ def a_third(blocks, error_rate):
 
 MUTANTS = {  # the name: its place, what stands there instead, and the rows that must turn red
     "a normal quantile": (
-        RULE + "stdtrit", lambda df, p: special.ndtri(p), rare, NORMAL, 1024, 400, 1e-26),
+        RULE + "quantile_of_t", lambda blocks, rate: -special.ndtri(rate / 2),
+        rare, NORMAL, 1024, 400, 1e-26),
     "no first order": (RULE + "first_order", lambda skewness, t: 0.0, rare, SCORES, 512, 400),
     "skewness of the wrong sign": (
         RULE + "first_order", lambda skewness, t: -abs(skewness) * (2 * t * t + 1) / 6,
@@ -53,7 +54,8 @@ MUTANTS = {  # the name: its place, what stands there instead, and the rows that
     "no second order": (RULE + "second_order", lambda excess, t, blocks: 0.0,
                         rare, ("mean", "calibrated", "skew laplace"), 512, 200),
     "a rate that is not halved": (
-        RULE + "stdtrit", lambda df, p: special.stdtrit(df, 2 * p), rare, NORMAL, 512, 500, 1e-3),
+        RULE + "quantile_of_t", lambda blocks, rate: -special.stdtrit(blocks - 1, rate),
+        rare, NORMAL, 512, 500, 1e-3),
     "half the standard error": (
         STUDENTISED, changed(influence=lambda y: y / 2), common, NORMAL, 128, 1000),
     "no caution": (STUDENTISED, changed(caution=lambda _: 0.0), rare, SCORES, 64, 250),
