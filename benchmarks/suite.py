@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits  # noqa: E402
 
 from benchmarks import as_in_a_worker  # noqa: E402
 from mcverify.attention import products  # noqa: E402
-from mcverify.attention.chunk import Chunk  # noqa: E402
+from mcverify.attention.chunk import Chunk, Drawn  # noqa: E402
 from mcverify.declare import discover  # noqa: E402
 from mcverify.judge import measure, trial  # noqa: E402
 from mcverify.judge.atlas import atlas  # noqa: E402
@@ -94,6 +94,8 @@ def watch_everything(clock: Clock) -> None:
     clock.watch(measure, "call", "bodies")
     clock.watch(Chunk, "kept", "weights")
     clock.watch(products, "matrix_products", "products")
+    clock.watch(Drawn, "__matmul__", "products")  # that bodies ask for
+    clock.watch(Drawn, "__rmatmul__", "products")
     clock.watch(Stream, "standard_normal", "drawing")  # that bodies ask for
     clock.watch(Statistic, "block_values", "block values")
     clock.watch(trial.Trial, "judged", "intervals")

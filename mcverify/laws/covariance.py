@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from mcverify.laws.parameters import Correlation, Range, Real, checked
 ROUNDING = 1e-9
 
 
+@lru_cache(maxsize=4)  # a draw asks for it, and at a width of 512 that takes as long as to draw
 def lagged(d_k: int, rho: float) -> Array:
     """The Cholesky root of ρ^abs(i−j): x_0 = z_0 and x_i = ρx_{i−1} + √(1−ρ²) z_i."""
     i = np.arange(d_k)
     root: Array = np.tril(rho ** np.abs(i[:, None] - i))
     root[:, 1:] *= math.sqrt(1 - rho**2)
+    root.setflags(write=False)
     return root
 
 
