@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from mcverify.declare.claim import Claim
 from mcverify.declare.fault import RECORDER, Recorder
@@ -95,17 +96,19 @@ def _module(file: Path, recorder: Recorder) -> ModuleType:
     # Named after the whole path, so that two files of one name live side by side, and taken out of
     # sys.modules afterwards, so that nothing is ever pickled as belonging to an importable module.
     name = f"claims_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None  # always so for a .py file
+    spec = importlib.util.spec_from_file_location(name, file, loader=_AsItStands(name, str(file)))
+    assert spec is not None  # as a loader is given
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     setattr(module, RECORDER, recorder)
-    before = set(sys.modules)
+    before, written = set(sys.modules), sys.dont_write_bytecode
     sys.modules[name] = module
     sys.path.insert(0, str(file.parent))
+    sys.dont_write_bytecode = True  # of what stands beside the file, either
     try:
         spec.loader.exec_module(module)
     finally:
+        sys.dont_write_bytecode = written
         sys.path.remove(str(file.parent))
         # Modules beside the file are forgotten, too: another folder's may have the same names.
         for new in set(sys.modules) - before:
@@ -113,6 +116,15 @@ def _module(file: Path, recorder: Recorder) -> ModuleType:
             if new == name or (place and Path(place).is_relative_to(file.parent)):
                 del sys.modules[new]
     return module
+
+
+class _AsItStands(SourceFileLoader):
+    """Reads a file anew. What Python has compiled of it counts as new while the second in which
+    the file was changed and the number of its bytes are the same."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The file, compiled."""
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def _import(name: str, recorder: Recorder) -> ModuleType:
