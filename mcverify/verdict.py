@@ -65,10 +65,10 @@ def looks(max_blocks: int = MAX_BLOCKS) -> tuple[tuple[int, int], ...]:
     >>> looks()[:4], looks()[-1][1], looks(200)
     (((0, 128), (128, 192), (192, 256), (256, 384)), 1048576, ((0, 128), (128, 192)))
     """
-    found = [(0, FIRST_LOOK)]
-    while (after := FIRST_LOOK * (2 + len(found) % 2) * 2 ** (len(found) // 2) // 2) <= max_blocks:
-        found.append((found[-1][1], after))
-    return tuple(found)
+    spans = [(0, FIRST_LOOK)]
+    while (after := FIRST_LOOK * (2 + len(spans) % 2) * 2 ** (len(spans) // 2) // 2) <= max_blocks:
+        spans.append((spans[-1][1], after))
+    return tuple(spans)
 
 
 def look_rate(error_rate: float, anytime: bool = False, max_blocks: int = MAX_BLOCKS) -> float:

@@ -41,13 +41,13 @@ def by_slabs(function: Callable[..., Array], x: Array, *others: Array) -> Array:
     """
     made, flat, start = np.empty(0), np.empty(0), 0
     for slab in slabs(x, *others):
-        found = function(*slab)
+        of_slab = function(*slab)
         if start == 0:
             # Of its class, which knows chunks.
-            made = np.empty_like(found, shape=(*x.shape[:-1], *found.shape[1:]))
-            flat = made.reshape(math.prod(x.shape[:-1]), *found.shape[1:])
-        flat[start:start + len(found)] = found
-        start += len(found)
+            made = np.empty_like(of_slab, shape=(*x.shape[:-1], *of_slab.shape[1:]))
+            flat = made.reshape(math.prod(x.shape[:-1]), *of_slab.shape[1:])
+        flat[start:start + len(of_slab)] = of_slab
+        start += len(of_slab)
     return made
 
 

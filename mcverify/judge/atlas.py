@@ -86,14 +86,14 @@ def measured(
     """
     points = [(d_k, n, scale) for d_k in widths for n in keys for scale in POWERS]
     with workers(jobs) as spread:
-        found = dict(spread(_block_values, [(seed, block, tuple(widths), tuple(keys))
-                                            for block in range(BLOCKS)]))
-    for block, result in found.items():
+        of_blocks = dict(spread(_block_values, [(seed, block, tuple(widths), tuple(keys))
+                                                for block in range(BLOCKS)]))
+    for block, result in of_blocks.items():
         if isinstance(result, Killed):
             raise RuntimeError(f"the process that measured block {block} was killed "
                                f"({result.how}); run again")
     return pd.DataFrame([dict(zip(POINT, point, strict=True)) | _summary(
-        np.stack([found[block][point] for block in range(BLOCKS)])) for point in points],
+        np.stack([of_blocks[block][point] for block in range(BLOCKS)])) for point in points],
         columns=MEASURED)
 
 
@@ -175,10 +175,10 @@ def _values(pieces: Sequence[Piece]) -> dict[Point, Array]:
     """What is asked of each row, (5, rows), of pieces with one number of keys."""
     u = np.concatenate([rows * scale for _, rows, scale in pieces])
     ends, at_once = np.cumsum([len(rows) for _, rows, _ in pieces]), max(1, ENTRIES // u.shape[1])
-    found = np.concatenate([_values_at_once(u[first:first + at_once])
+    values = np.concatenate([_values_at_once(u[first:first + at_once])
                             for first in range(0, len(u), at_once)], axis=1)
     return {point: each for (point, _, _), each in zip(
-        pieces, np.split(found, ends[:-1], axis=1), strict=True)}
+        pieces, np.split(values, ends[:-1], axis=1), strict=True)}
 
 
 def _values_at_once(u: Array) -> Array:

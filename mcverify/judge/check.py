@@ -96,5 +96,5 @@ def _check_names(body: Any, parts: dict[str, Any], settings: dict[str, Any]) -> 
 
 
 def _in_order(claim: Claim, terms: Terms, jobs: int) -> list[Finding]:
-    found = {finding.case: finding for finding in run(claim.cases(), terms, jobs)}
-    return [found[case] for case in claim.cases()]
+    by_case = {finding.case: finding for finding in run(claim.cases(), terms, jobs)}
+    return [by_case[case] for case in claim.cases()]

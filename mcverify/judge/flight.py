@@ -94,10 +94,10 @@ class Flight:
                 answers = dict(zip(whole, self.client.gather(whole) if whole else [], strict=True))
             for future in futures:
                 lot = self.lots.pop(future)
-                found = [*(self._taken(lot, answers[future]) if future in answers else
+                answers_of_lot = [*(self._taken(lot, answers[future]) if future in answers else
                            self._lost(lot, future))]
                 future.release()  # here, since Ctrl-C during __del__ would be ignored
-                yield from found
+                yield from answers_of_lot
         if self.suspects and not self.lots:
             suspect = self.suspects.pop()
             self.alone.add(suspect[0])

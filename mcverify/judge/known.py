@@ -29,22 +29,22 @@ def known_values(
 def _known(world: World, made: Scores | Vectors) -> Known | None:
     of, scale, width = (made.which, 1.0, 0) if isinstance(made, Vectors) else made
     law: Any = world.law
-    found = _moments(law, world.d_k, world.tokens, of, width or world.d_k)
-    if found is None or not math.isfinite(found.mean):
+    moments = _moments(law, world.d_k, world.tokens, of, width or world.d_k)
+    if moments is None or not math.isfinite(moments.mean):
         return None
-    squares = found.of_squares + ROUNDING * found.variance**2
-    return Known(scale * found.mean, _if_known(scale**2 * found.of_means),
+    squares = moments.of_squares + ROUNDING * moments.variance**2
+    return Known(scale * moments.mean, _if_known(scale**2 * moments.of_means),
                  _if_known(scale**4 * squares))
 
 
 def _with_fourths(known: Known, world: World, made: Scores | Vectors) -> Known:
     if isinstance(made, Vectors) or made.pairs != "all" or made.width or known.mean:
         return known
-    found = fourth_moments(world.law, world.d_k, world.tokens)
-    if found is None or not _if_known(found.of_fourths):
+    moments = fourth_moments(world.law, world.d_k, world.tokens)
+    if moments is None or not _if_known(moments.of_fourths):
         return known
-    fourths = (made.scale**2 * found.variance, found.kurtosis)
-    return known._replace(of_fourths=found.of_fourths * (1 + ROUNDING), fourths=fourths)
+    fourths = (made.scale**2 * moments.variance, moments.kurtosis)
+    return known._replace(of_fourths=moments.of_fourths * (1 + ROUNDING), fourths=fourths)
 
 
 def _if_known(variance: float) -> float | None:

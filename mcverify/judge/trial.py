@@ -84,50 +84,51 @@ class Trial:
             if self.statistic.rests_on is Basis.CALIBRATED and blocks < CALIBRATED_FROM:
                 self.rests = self.foreseen = CALIBRATED_FROM
                 return None
-            found = self.statistic.of_merged(self.kept.merged).estimate(self.kept.table, self.rate)
+            statistic = self.statistic.of_merged(self.kept.merged)
+            estimate = statistic.estimate(self.kept.table, self.rate)
         except Exception as error:
             return self._broken(described(error))
-        if math.isnan(found.value):
+        if math.isnan(estimate.value):
             return self._broken(f"the {self.statistic.name} of these values is not a number")
-        if not found.reason and self._verdict(found) is not Verdict.INCONCLUSIVE:
+        if not estimate.reason and self._verdict(estimate) is not Verdict.INCONCLUSIVE:
             self.foreseen = blocks
-            return self._decided(found)
+            return self._decided(estimate)
         later = [stop for stop in self.bearable(self._each) if stop > blocks]
-        if found.final or blocks in (self.world.most, self.terms.looks[-1][1]):
-            return self._open(found, found.reason or "the measured interval still crosses an edge "
-                                                     "of the claimed one")
+        if estimate.final or blocks in (self.world.most, self.terms.looks[-1][1]):
+            return self._open(estimate, estimate.reason or (
+                "the measured interval still crosses an edge of the claimed one"))
         if not later or self.kept.table.size > MAX_TABLE:
-            return self._open(found, f"one more look would keep over {MAX_TABLE} numbers; let the "
-                                     "body return fewer a block")
-        self._foresee(found, blocks, later[-1])
-        if self.narrows and math.isfinite(found.high - found.low):
-            self.kept.narrow(found.low, found.high)
+            return self._open(estimate, f"one more look would keep over {MAX_TABLE} numbers; let "
+                                        "the body return fewer a block")
+        self._foresee(estimate, blocks, later[-1])
+        if self.narrows and math.isfinite(estimate.high - estimate.low):
+            self.kept.narrow(estimate.low, estimate.high)
         return None
 
-    def _foresee(self, found: Estimate, blocks: int, most: int) -> None:
+    def _foresee(self, estimate: Estimate, blocks: int, most: int) -> None:
         """How many blocks it will take, and before how many a verdict would be a surprise, so that
         it is not looked for: as if the edges were two standard errors farther off.
 
         What skewness and kurtosis add to a calibrated interval is left out of that: it narrows
         faster than the blocks do at first.
         """
-        self.foreseen = end_of_look(self.needed(found, blocks), blocks, self.terms.max_blocks)
+        self.foreseen = end_of_look(self.needed(estimate, blocks), blocks, self.terms.max_blocks)
         if self.statistic.rests_on is Basis.CALIBRATED:
-            slow = self._slow(found)
-            found = replace(found, low=found.value - slow, high=found.value + slow)
+            slow = self._slow(estimate)
+            estimate = replace(estimate, low=estimate.value - slow, high=estimate.value + slow)
         if not self.narrows:  # which every look lets go of more
-            self.rests = min(most, self.needed(found, blocks, 2 * found.stderr))
+            self.rests = min(most, self.needed(estimate, blocks, 2 * estimate.stderr))
 
-    def needed(self, found: Estimate, blocks: int, farther: float = 0.0) -> float:
+    def needed(self, estimate: Estimate, blocks: int, farther: float = 0.0) -> float:
         """After how many blocks in all a verdict is foreseen, by an interval after so many and
         edges that are ``farther`` off than they are; 0 where that is not known.
         """
-        return blocks_until(found, self.claimed, blocks, self._slow(found), farther)
+        return blocks_until(estimate, self.claimed, blocks, self._slow(estimate), farther)
 
-    def _slow(self, found: Estimate) -> float:
+    def _slow(self, estimate: Estimate) -> float:
         """How much of half an interval narrows with the root of the blocks."""
         return math.inf if self.statistic.known else (
-            -float(scipy.special.ndtri(self.terms.look_rate() / 2)) * found.stderr)
+            -float(scipy.special.ndtri(self.terms.look_rate() / 2)) * estimate.stderr)
 
     def take(self, first: int, outcome: Outcome, stop: int) -> None:
         """Take in the outcome of the chunk from a block on, at the look that ends at ``stop``.
@@ -215,30 +216,30 @@ class Trial:
         self.seen = blocks
         return wrong_influence(self.statistic, self.kept.table) if first_look else ""
 
-    def _detects(self, found: Estimate) -> float:
+    def _detects(self, estimate: Estimate) -> float:
         if not self.seen:
             return math.nan
         last = max([self.seen, *self.bearable(self._each)])
-        return detectable(self.case.claim, self.claimed, self.statistic, found, self.seen, last,
+        return detectable(self.case.claim, self.claimed, self.statistic, estimate, self.seen, last,
                           self.rate)
 
-    def _verdict(self, found: Estimate) -> Verdict:
-        return judge((found.low, found.high), self.claimed)
+    def _verdict(self, estimate: Estimate) -> Verdict:
+        return judge((estimate.low, estimate.high), self.claimed)
 
-    def _decided(self, found: Estimate) -> Finding:
-        return self._finding(self._verdict(found), found, "")
+    def _decided(self, estimate: Estimate) -> Finding:
+        return self._finding(self._verdict(estimate), estimate, "")
 
-    def _open(self, found: Estimate, reason: str) -> Finding:
-        return self._finding(Verdict.INCONCLUSIVE, found, reason)
+    def _open(self, estimate: Estimate, reason: str) -> Finding:
+        return self._finding(Verdict.INCONCLUSIVE, estimate, reason)
 
     def _broken(self, message: str) -> Finding:
         return self._finding(Verdict.INCONCLUSIVE, UNKNOWN, message, broken=True)
 
     def _finding(
-        self, verdict: Verdict, found: Estimate, reason: str, broken: bool = False
+        self, verdict: Verdict, estimate: Estimate, reason: str, broken: bool = False
     ) -> Finding:
         blocks, terms = self.seen, self.terms
-        return Finding(self.case, terms.seed, terms.error_rate, verdict, blocks, found.value,
-                       found.stderr, found.low, found.high, *self.claimed, reason,
-                       str(self.statistic.rests_on), broken, self._detects(found),
+        return Finding(self.case, terms.seed, terms.error_rate, verdict, blocks, estimate.value,
+                       estimate.stderr, estimate.low, estimate.high, *self.claimed, reason,
+                       str(self.statistic.rests_on), broken, self._detects(estimate),
                        terms.margin_scale, terms.max_blocks)

@@ -77,7 +77,7 @@ class Watch:
 
 
 def blocks_until(
-    found: Estimate, claimed: tuple[float, float], blocks: int,
+    estimate: Estimate, claimed: tuple[float, float], blocks: int,
     slow: float = math.inf, farther: float = 0.0,
 ) -> float:
     """After how many blocks in all a verdict is foreseen, if there is none after so many; 0 where
@@ -86,14 +86,15 @@ def blocks_until(
     ``slow`` is how much of half an interval narrows with the root of the blocks; what is more of
     it narrows with the blocks. ``farther`` is added to the distance of the edges.
 
-    >>> found = Estimate(1.0, 0.1, 0.4, 1.6)
-    >>> round(blocks_until(found, (0.8, 1.2), 512)), round(blocks_until(found, (0.8, 1.2), 512, 0))
-    (4608, 1536)
+    >>> estimate = Estimate(1.0, 0.1, 0.4, 1.6)
+    >>> [round(blocks_until(estimate, (0.8, 1.2), 512, slow)) for slow in (math.inf, 0)]
+    [4608, 1536]
     """
     needed = 0.0
     for edge in claimed:
-        half = found.value - found.low if edge < found.value else found.high - found.value
-        away = abs(found.value - edge) + farther
+        value = estimate.value
+        half = value - estimate.low if edge < value else estimate.high - value
+        away = abs(value - edge) + farther
         if 0 < half < math.inf and away > 0:
             root, rest = min(half, slow), max(half - slow, 0.0)
             # root·x + rest·x² = away, for x the root of the share that these blocks are of all.

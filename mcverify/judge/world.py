@@ -117,9 +117,9 @@ class World:
         drawn = self.law.draw(rng, blocks, self.tokens, self.d_k)
         shape = (blocks, self.tokens, self.d_k)
         for name, array in zip("qk", drawn, strict=True):
-            found = getattr(array, "shape", type(array).__name__)
-            if found != shape:
-                raise ValueError(f"the law {self.law} drew {name} of shape {found}; it must be "
+            made = getattr(array, "shape", type(array).__name__)
+            if made != shape:
+                raise ValueError(f"the law {self.law} drew {name} of shape {made}; it must be "
                                  f"(blocks, tokens, d_k) = {shape}")
         chunk = Chunk(*drawn)
         # The sums are finite unless an entry is not, or entries are huge: the cheap test first.

@@ -23,7 +23,7 @@ def first_nan(seeds, progress, model, d_k, scale, softmax, initial="any"):
     from mcverify.claims.training.models.training import Condition, Plan, train
     from mcverify.claims.training.models.transformer import Shape
 
-    found = []
+    diverged = []
     for number, seed in enumerate(seeds):
         rng = np.random.default_rng((seed, 1))
         adam, high, before = (bool(rng.integers(2)) for _ in range(3))
@@ -32,8 +32,8 @@ def first_nan(seeds, progress, model, d_k, scale, softmax, initial="any"):
         plan = Plan(shape, drawn if initial == "any" else initial, model.steps, RATES[adam][high], adam, 1, softmax)
         runs = train(plan, [seed], [Condition(d_k ** -POWERS[scale])], lambda share: None)
         progress((number + 1) / len(seeds))
-        found.append(np.isnan(runs["loss"]).any())
-    return np.array(found)
+        diverged.append(np.isnan(runs["loss"]).any())
+    return np.array(diverged)
 
 
 @claim(proportion, at_most=0.2, over=grid(model=MODEL, d_k=D_K, scale=["none", "sqrt"]), decides="B10", needs="torch",

@@ -23,7 +23,7 @@ def of_layers(seeds, layer):
     import torch
 
     torch.set_num_threads(1)
-    found = []
+    variances = []
     for seed in seeds:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(int(seed))
@@ -32,8 +32,8 @@ def of_layers(seeds, layer):
             else:
                 both = torch.cat([torch.nn.Linear(MODEL, MODEL).weight for _ in range(2)])
             q, k = both[:D_K], both[MODEL:MODEL + D_K]
-            found.append(float(((q @ q.T) * (k @ k.T)).sum()) / D_K)
-    return np.array(found)
+            variances.append(float(((q @ q.T) * (k @ k.T)).sum()) / D_K)
+    return np.array(variances)
 
 
 @claim(median, equals=by_law, within=relative(0.03), over=grid(layer=["MultiheadAttention", "Linear"]), decides="B1",

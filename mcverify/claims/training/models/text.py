@@ -22,8 +22,8 @@ def names() -> str:
     >>> names().splitlines()[34:36], len(names())
     (['LATIN CAPITAL LETTER B', 'LATIN CAPITAL LETTER C'], 183253)
     """
-    found = (unicodedata.ucd_3_2_0.name(chr(code), "") for code in range(LAST))
-    return "".join(f"{name}\n" for name in found if name)
+    names = (unicodedata.ucd_3_2_0.name(chr(code), "") for code in range(LAST))
+    return "".join(f"{name}\n" for name in names if name)
 
 
 @lru_cache
@@ -42,5 +42,5 @@ def windows(
     """(count, length + 1) characters from random places of the text."""
     of = pieces()[int(held_out)]
     piece, start = rng.integers(len(of), size=count), rng.integers(PIECE - length, size=count)
-    found: NDArray[np.int64] = of[piece[:, None], start[:, None] + np.arange(length + 1)]
-    return found
+    drawn: NDArray[np.int64] = of[piece[:, None], start[:, None] + np.arange(length + 1)]
+    return drawn

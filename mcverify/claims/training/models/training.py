@@ -144,8 +144,8 @@ class _Learner:
         """Make a step, and tell what was seen before it."""
         for weight in self.weights.values():
             weight.requires_grad_()
-        found, layers = self._logits(text)
-        loss = losses(found, text[..., 1:])
+        logits, layers = self._logits(text)
+        loss = losses(logits, text[..., 1:])
         gradients = dict(zip(self.weights, torch.autograd.grad(
             loss.sum(), list(self.weights.values())), strict=True))
         for weight in self.weights.values():

@@ -105,10 +105,10 @@ def logits(
     return normed(x) @ weights["head"], seen
 
 
-def losses(found: Any, targets: Any) -> Any:
+def losses(logits: Any, targets: Any) -> Any:
     """The mean cross-entropy of each run, (runs,), in nats.
 
     It is a sum in double precision, in which it does not show how many runs are summed at once.
     """
-    of_each = torch.log_softmax(found, dim=-1)
-    return -of_each.gather(2, targets.reshape(len(found), -1, 1)).double().mean(dim=(1, 2))
+    of_each = torch.log_softmax(logits, dim=-1)
+    return -of_each.gather(2, targets.reshape(len(logits), -1, 1)).double().mean(dim=(1, 2))
