@@ -20,9 +20,9 @@ import cloudpickle
 
 from mcverify.declare.claim import Claim
 from mcverify.declare.discover import files_behind
+from mcverify.declare.imports import PACKAGE
 from mcverify.declare.origins import origin, packages
 from mcverify.judge import reference
-from mcverify.judge.raised import PACKAGE
 from mcverify.judge.worker import TICK, Worker
 
 SOURCE = "the source of "

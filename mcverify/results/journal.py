@@ -9,13 +9,12 @@ from pathlib import Path
 
 from mcverify.declare.claim import Case
 from mcverify.declare.discover import files_behind
-from mcverify.declare.imports import INSTALLED
+from mcverify.declare.imports import INSTALLED, PACKAGE
 from mcverify.declare.parts import digest
 from mcverify.judge.finding import Finding
 from mcverify.results.chunks import Chunks
 from mcverify.verdict import Terms
 
-PACKAGE = Path(__file__).parents[1]
 CHUNKS = ".chunks"
 
 

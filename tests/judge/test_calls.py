@@ -41,7 +41,7 @@ def killing(name, first, told=True):
     return spread, calls_made
 
 
-def told(cases, spread):
+def reports(cases, spread):
     return sorted(f"{finding} {finding.low} {finding.high}" for finding in run(cases, jobs=spread))
 
 
@@ -66,7 +66,7 @@ def test_calls_take_about_as_long_as_they_are_to(cases, monkeypatch):
     for seconds in (0.0, 10.0):
         monkeypatch.setattr(group, "CALL", seconds)
         spread, calls = killing("", -1)
-        findings = told(cases, spread)
+        findings = reports(cases, spread)
         counts.append((findings, [len(chunks) for _, chunks in calls]))
     (apart, ones), (together, several) = counts
     assert apart == together
